@@ -72,12 +72,22 @@ async fn undelivered_events_outlast_the_log() {
     ] {
         bank.sql(&subscribe(id, state, &format!("{at}{more}"), &values)).await;
     }
+    // as version 0019 left the log
+    bank.sql(
+        "do $$ begin for slot in 0..9 loop execute format('drop index dl.outbox_%s_seq_idx', slot); end loop; end $$;
+         update dl.event_log set is_indexed = false",
+    )
+    .await;
     bank.sql(&age(9)).await;
     bank.sql(&format!("{INSERT} (5, 'north', 1)")).await;
     until("the end of nine days ago", async || {
         (texts(&bank, "select image ->> 'id' as it from dl.outbox").await == ["5"]).then_some(())
     })
     .await;
+    // a day that is over is given it while it is empty
+    let indexed = "select count(*) || ' of ' || bool_or(indexname = format('outbox_%s_seq_idx', (current_date - 9 - date '1970-01-01') % 10)) as it
+                   from pg_indexes where schemaname = 'dl' and indexname ~ '^outbox_[0-9]_seq_idx$'";
+    assert!(texts(&bank, indexed).await[0].ends_with(" of true"), "{:?}", texts(&bank, indexed).await);
     let kept = ["all i 1", "all i 2", "all i 7", "all d 2", "deletes d 2", "half i 2", "half d 2"];
     assert_eq!(texts(&bank, BACKLOG).await, kept);
     // what readers get begins behind it

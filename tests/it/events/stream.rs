@@ -5,10 +5,13 @@ use rowgate_tests::client::sse::{Block, EventStream};
 use rowgate_tests::servers::postgres::{Server, execute, rows};
 use rowgate_tests::wait::until;
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 
 use super::fixture::{Bank, told};
 
 const N_STREAMS: usize = 40;
+/// Events of a page.
+const PAGE: usize = 100;
 const INSERT: &str = "insert into bank.accounts values";
 
 /// A `change`, whose id is that of its event.
@@ -234,4 +237,84 @@ async fn a_look_reads_what_is_new_and_not_the_whole_log() {
     let scans = "select sum(seq_scan)::int8 as n from pg_stat_xact_all_tables where schemaname = 'dl' and relname ~ '^outbox_'";
     let found = rows(&mut conn, scans).await;
     assert_eq!(found[0]["n"], 0, "leaves that were read as a whole");
+}
+
+/// The rows of a tick, page by page from the first on, and how many rows of the log the pages behind the first took from its indexes.
+async fn pages(conn: &mut PgConnection, tick: i64) -> (Vec<String>, i64) {
+    let (mut seq, mut seen, mut n_first) = (0, Vec::new(), None);
+    execute(conn, "begin").await;
+    let n_read = async |conn: &mut PgConnection| {
+        let read = "select sum(idx_tup_fetch)::int8 as n from pg_stat_xact_all_tables where schemaname = 'dl' and relname ~ '^outbox_'";
+        rows(conn, read).await[0]["n"].as_i64().expect("a number")
+    };
+    loop {
+        let page = format!(
+            "select seq, image::json ->> 'id' as id from dl.events({tick}, {seq}, null, '{{i}}', {PAGE}) where op is not null"
+        );
+        let page = rows(conn, &page).await;
+        if n_first.is_none() {
+            n_first = Some(n_read(conn).await);
+        }
+        let Some(last) = page.last() else { break };
+        seq = last["seq"].as_i64().expect("a number");
+        seen.extend(page.iter().map(|row| row["id"].as_str().expect("a text").to_owned()));
+    }
+    let n = n_read(conn).await - n_first.expect("there is a page");
+    execute(conn, "rollback").await;
+    (seen, n)
+}
+
+/// Seen to fail where each page reads its whole tick, as it was: 5,000 rows of one tick took 25 times as many.
+#[tokio::test]
+async fn a_page_of_a_big_tick_reads_the_page_and_not_the_tick() {
+    let server = Server::own().await;
+    let bank = Bank::on(&server).await;
+    bank.now("all").await;
+    let mut conn = server.connect("bank").await;
+    let mut earlier = server.connect("bank").await;
+    // of a transaction that the tick before sees running, of one, and of five hundred
+    execute(
+        &mut earlier,
+        "begin; insert into bank.accounts select i, 'north', i from generate_series(1, 1000) i",
+    )
+    .await;
+    execute(&mut conn, "insert into bank.accounts values (0, 'north', 0)").await;
+    let tick = "select number as n from dl.tick()";
+    let before = rows(&mut conn, tick).await[0]["n"].as_i64().expect("a number");
+    execute(&mut conn, "insert into bank.accounts select i, 'north', i from generate_series(1001, 3000) i")
+        .await;
+    let one_by_one = "do $$ begin for i in 3001..3500 loop insert into bank.accounts values (i, 'north', i); commit; end loop; end $$";
+    execute(&mut conn, one_by_one).await;
+    execute(
+        &mut earlier,
+        "insert into bank.accounts select i, 'north', i from generate_series(3501, 5000) i; commit",
+    )
+    .await;
+    let ticked = rows(&mut conn, tick).await[0]["n"].as_i64().expect("a number");
+    assert_eq!(ticked, before + 1);
+
+    let of_order =
+        "select image::json ->> 'id' as id from dl.outbox where image::json ->> 'id' <> '0' order by seq";
+    let truth: Vec<String> = rows(&mut conn, of_order)
+        .await
+        .iter()
+        .map(|row| row["id"].as_str().expect("a text").to_owned())
+        .collect();
+    let (seen, n) = pages(&mut conn, ticked).await;
+    assert!(seen == truth, "{} of {}", seen.len(), truth.len());
+    assert!(n < 2 * 5000, "{n} rows were read for 5000 events");
+    let mut knowing = server.connect("bank").await;
+    execute(&mut knowing, "analyze").await;
+    let (_, n) = pages(&mut knowing, ticked).await;
+    assert!(n < 2 * 5000, "{n} rows were read for 5000 events of which PostgreSQL has statistics");
+
+    // the same as the version before left it
+    execute(
+        &mut conn,
+        "do $$ begin for slot in 0..9 loop execute format('drop index dl.outbox_%s_seq_idx', slot); end loop; end $$;
+         update dl.ticks set seq_after = null; update dl.event_log set is_indexed = false",
+    )
+    .await;
+    let (seen, _) = pages(&mut conn, ticked).await;
+    assert!(seen == truth, "{} of {}", seen.len(), truth.len());
 }

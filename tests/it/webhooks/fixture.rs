@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::servers::postgres::execute;
+use rowgate_tests::servers::postgres::{Server, execute};
 use rowgate_tests::world::World;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -82,6 +82,18 @@ impl Mill {
     pub(in crate::webhooks) async fn open_with(change: impl FnOnce(&mut Command)) -> Mill {
         let mut world = World::new(&[("mill.yaml", TENANT)]).await;
         world.start_with(change).await;
+        Mill { world, client: Client::new() }
+    }
+
+    /// As [`Mill::open`], on a server of the test's own, with other limits.
+    pub(in crate::webhooks) async fn on(server: &Server, limits: &str) -> Mill {
+        let tenant = TENANT.replace("limits: {subscriptions: 3}", limits);
+        let mut world = World::on(server, &[("mill.yaml", &tenant)]);
+        world
+            .start_with(|command| {
+                command.env("ROWGATE_WEBHOOK_RANGES", "127.0.0.0/8");
+            })
+            .await;
         Mill { world, client: Client::new() }
     }
 

@@ -2,8 +2,9 @@
 -- replica ran, were all read for each page. docs/decisions/events.md
 
 -- What the sequence of the log had given when the snapshot had been taken: no event that the snapshot sees has a higher number. Null in
--- ticks that were made before.
+-- ticks that were made while a leaf had no index on seq.
 alter table dl.ticks add column seq_after bigint;
+alter table dl.event_log add column is_indexed boolean not null default false;
 
 -- A leaf is given its index while it is empty, so that no writer waits for it.
 create function dl.index_leaf(leaf regclass) returns void
@@ -12,6 +13,9 @@ create function dl.index_leaf(leaf regclass) returns void
     as $$
     begin
         execute format('create index if not exists %I on %s (seq)', (select c.relname || '_seq_idx' from pg_class c where c.oid = leaf), leaf);
+        update dl.event_log l set is_indexed = 10 = (
+            select count(*) from pg_class c where c.relnamespace = 'dl'::regnamespace and c.relname ~ '^outbox_[0-9]_seq_idx$'
+        ) where not l.is_indexed;
     end
     $$;
 revoke all on function dl.index_leaf from public;
@@ -62,7 +66,8 @@ create or replace function dl.tick(out number bigint, out generation integer, ou
                     perform set_config('synchronous_commit', 'local', true);
                 end if;
                 insert into dl.ticks as t (number, generation, snapshot, seq_after)
-                    values (last.number + 1, log.generation, present, coalesce(pg_sequence_last_value('dl.outbox_seq'), 0))
+                    values (last.number + 1, log.generation, present,
+                        case when log.is_indexed then coalesce(pg_sequence_last_value('dl.outbox_seq'), 0) end)
                     returning * into last;
             end if;
         end if;
@@ -72,12 +77,11 @@ create or replace function dl.tick(out number bigint, out generation integer, ou
     end
     $$;
 
--- As there, and what follows the first page of a tick is read by the index on `seq`, where a leaf has one; of a transaction that the tick
--- before saw running, by the index of its rows.
+-- As there, and what follows the first page of a tick is read by the index on `seq`.
 create or replace function dl.events(after_tick bigint, after_seq bigint, rels oid[], ops text[], max_rows integer)
     returns table (tick bigint, seq bigint, generation integer, at timestamptz, rel oid, op "char", cause bigint, image text)
     language plpgsql volatile security definer
-    set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off
+    set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan
     as $$
     declare
         newest bigint := (select max(t.number) from dl.ticks t);
@@ -92,8 +96,8 @@ create or replace function dl.events(after_tick bigint, after_seq bigint, rels o
         while tick <= newest and taken < max_rows and tick < after_tick + 1000 loop
             select * into present from dl.ticks t where t.number = tick;
             generation := present.generation;
-            if seq = 0 then
-                -- its first event may have any number: a transaction that was running gave it
+            if seq = 0 or present.seq_after is null then
+                -- the first event of a tick may have any number: a transaction that was running gave it
                 return query
                     select tick, o.seq, generation, o.at, o.rel, o.op, o.cause, o.image::text from (
                         select * from dl.outbox a
@@ -101,28 +105,17 @@ create or replace function dl.events(after_tick bigint, after_seq bigint, rels o
                         union all
                         select * from dl.outbox a where a.xid = any (array(select pg_snapshot_xip(before.snapshot)))
                     ) o
-                    where pg_visible_in_snapshot(o.xid, present.snapshot)
+                    where o.seq > events.seq and pg_visible_in_snapshot(o.xid, present.snapshot)
                         and (rels is null or o.rel = any (rels)) and o.op::text = any (ops)
                     order by o.seq limit max_rows - taken;
             else
                 return query
-                    select tick, o.seq, generation, o.at, o.rel, o.op, o.cause, o.image::text from (
-                        (select * from dl.outbox a
-                        where a.seq > events.seq and a.seq <= coalesce(present.seq_after, 9223372036854775807)
-                            and a.xid >= pg_snapshot_xmax(before.snapshot) and a.xid < pg_snapshot_xmax(present.snapshot)
-                            and pg_visible_in_snapshot(a.xid, present.snapshot)
-                            and (rels is null or a.rel = any (rels)) and a.op::text = any (ops)
-                        order by a.seq limit max_rows - taken)
-                        union all
-                        select a.* from pg_snapshot_xip(before.snapshot) x(xid)
-                        cross join lateral (
-                            select * from dl.outbox a
-                            where a.xid = x.xid and a.seq > events.seq and (rels is null or a.rel = any (rels)) and a.op::text = any (ops)
-                            order by a.seq limit max_rows - taken
-                        ) a
-                        where pg_visible_in_snapshot(x.xid, present.snapshot)
-                    ) o
-                    order by o.seq limit max_rows - taken;
+                    select tick, a.seq, generation, a.at, a.rel, a.op, a.cause, a.image::text from dl.outbox a
+                    -- without a bound of xid, for which PostgreSQL would go by the other index and read the tick
+                    where a.seq > events.seq and a.seq <= present.seq_after
+                        and pg_visible_in_snapshot(a.xid, present.snapshot) and not pg_visible_in_snapshot(a.xid, before.snapshot)
+                        and (rels is null or a.rel = any (rels)) and a.op::text = any (ops)
+                    order by a.seq limit max_rows - taken;
             end if;
             get diagnostics n = row_count;
             taken := taken + n;

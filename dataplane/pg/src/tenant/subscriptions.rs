@@ -72,7 +72,7 @@ macro_rules! subscriptions {
                  to_char(s.last_error_at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as last_error_at,
                  to_char(s.created_at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as created_at
              from dl.subscriptions s ",
-            facts::lag!(),
+            facts::lag!("x.owner_key = $3 and ($4::text is null or x.id = $4)"),
             " where s.owner_key = $3 and ($4::text is null or s.id = $4) order by s.id"
         )
     };

@@ -61,7 +61,7 @@ impl Given {
         counts.undecided.add(self.n_undecided);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 

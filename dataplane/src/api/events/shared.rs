@@ -37,7 +37,6 @@ struct Question {
     sources: Vec<Source>,
     ops: Vec<String>,
     from: Position,
-    limit: i32,
 }
 
 /// A page as it was captured, and what of it is given.
@@ -88,8 +87,8 @@ impl Default for SharedReads {
 }
 
 impl SharedReads {
-    /// What the caller is given behind `from`, of at most `limit` changes, and when that was asked for. `None`: the log gave up some of
-    /// them meanwhile.
+    /// What the caller is given behind `from`, and when that was asked for: of at most `limit` changes, or as many as the one wanted who asked
+    /// for it. `None`: the log gave up some of them meanwhile.
     pub(crate) async fn page(
         &self,
         caller: &Caller,
@@ -104,7 +103,6 @@ impl SharedReads {
             sources: sources.to_vec(),
             ops: ops.to_vec(),
             from,
-            limit,
         };
         let ask = async || {
             let Some(page) = read(caller, from, sources, ops, limit).await? else { return Ok(None) };

@@ -13,18 +13,18 @@ use crate::api::events::request::Source;
 use crate::api::events::shared::{GivenPage, PAGE_AGE, Reader};
 use crate::auth::credential::Caller;
 
-/// Changes that are read at a time. A batch is at most one page.
-const PAGE: i32 = 250;
-/// Where batches are small, so many of them are read at a time, and not less than [`LEAST`]: a page is in memory while its first batch is sent.
-const BATCHES: i32 = 8;
-const LEAST: i32 = 16;
+/// Changes that are read at a time, at most. A batch is at most one page.
+const MOST: usize = 250;
+/// At first, where batches are small. A page that was sent while it was young is followed by one twice as large, and one that was not by half of it:
+/// what is read is judged, and in memory until the batch that was made of it is written.
+const LEAST: usize = 16;
 
 /// Of one worker.
 pub(in crate::delivery) struct Reading {
     reads: Reader,
     last: Option<Ahead>,
-    /// A page held nothing for the key: the next is a whole one.
-    was_empty: bool,
+    /// How many changes are read next.
+    n: usize,
 }
 
 /// A page that was read, of which a batch is made.
@@ -41,7 +41,7 @@ pub(super) struct Ahead {
 
 impl Reading {
     pub(in crate::delivery) fn new(reads: Reader) -> Reading {
-        Reading { reads, last: None, was_empty: false }
+        Reading { reads, last: None, n: LEAST }
     }
 
     /// What comes behind `from`, for batches of at most `limit` events. It was asked for at most [`PAGE_AGE`] ago.
@@ -54,28 +54,23 @@ impl Reading {
         limit: usize,
     ) -> Result<Ahead, Problem> {
         let tables: Vec<u32> = sources.iter().map(|source| source.table).collect();
-        let is_fit = |last: &Ahead| {
-            last.from <= from
-                && from < last.page.page.next
-                && last.asked.elapsed() < PAGE_AGE
-                && last.tables == tables
-        };
-        // with another position it was read for nothing
-        if let Some(last) = self.last.take().filter(is_fit) {
-            let ahead = Ahead { from, ..last };
-            self.last = Some(ahead.clone());
-            return Ok(ahead);
+        if let Some(last) = self.last.take() {
+            let is_left = last.from <= from && from < last.next();
+            if is_left && last.asked.elapsed() < PAGE_AGE && last.tables == tables {
+                let ahead = Ahead { from, ..last };
+                self.last = Some(ahead.clone());
+                return Ok(ahead);
+            }
+            self.n = if is_left { self.n / 2 } else { self.n * 2 };
         }
-        let n = match self.was_empty {
-            true => PAGE,
-            false => i32::try_from(limit).unwrap_or(PAGE).saturating_mul(BATCHES).clamp(LEAST, PAGE),
-        };
+        // not all of it may be for the key
+        self.n = self.n.clamp(LEAST, MOST).max(2 * limit).min(MOST);
+        let n = i32::try_from(self.n).unwrap_or(i32::MAX);
         let shared = self.reads.page(caller, from, (sources, &claimed.ops), n).await?;
         let ahead = match shared {
             Some((page, asked)) => Ahead { page, from, is_of_log: true, asked, tables },
             None => pending(caller, claimed, sources, tables, from, n).await?,
         };
-        self.was_empty = ahead.page.given.is_empty();
         self.last = Some(ahead.clone());
         Ok(ahead)
     }

@@ -104,6 +104,7 @@ async fn latency() {
     let say = |what: &str, times: Vec<f64>| {
         println!("| {what} | {:.1} | {:.1} |", at(&times, 50), at(&times, 99));
     };
+    let _warm = by_sql(&mill, &sink, 200).await;
     say("200 writes a second by SQL", by_sql(&mill, &sink, 200).await);
     say("1,000 writes a second by SQL", by_sql(&mill, &sink, 1_000).await);
     let mut foreign = mill.server.connect("mill").await;

@@ -5,6 +5,7 @@ mod fairness;
 mod libraries;
 mod owners;
 mod payloads;
+mod reads;
 
 use rowgate_tests::servers::receiver::{Receiver, Request};
 use rowgate_tests::wait::until;

@@ -64,14 +64,26 @@ pub async fn disable_undelivered(conn: &mut PgConnection) -> Result<Vec<String>,
     Ok(update.fetch_all(conn).await?)
 }
 
-/// What a subscription `s` has not delivered: `lag.n` events, of which it knows the oldest. `$1`: the newest tick, `$2`: [`MAX_LAG`].
+/// What a subscription `s` has not delivered: `lag.n` events, of which it knows the oldest. `$1`: the newest tick, `$2`: [`MAX_LAG`]. The
+/// condition says which subscriptions `x` there may be. Those that stand at one position of the log are counted once.
 macro_rules! lag {
-    () => {
-        "left join lateral (
-             select least(count(*), $2) as n, to_char(min(e.at) at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as oldest
-             from dl.pending(s.id, s.cursor_tick, s.cursor_seq, s.rels, s.ops, $2) e
-             where e.op is not null
-         ) lag on s.cursor_tick <= $1 and s.rels is not null"
+    ($which:literal) => {
+        concat!(
+            "left join (
+                 select b.of, b.cursor_tick, b.cursor_seq, b.rels, b.ops, least(count(e.op), $2) as n,
+                     to_char(min(e.at) at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as oldest
+                 from (
+                     select distinct case when x.cursor_tick <= l.floor then x.id end as of, x.cursor_tick, x.cursor_seq, x.rels, x.ops
+                     from dl.subscriptions x cross join dl.event_log l
+                     where x.cursor_tick <= $1 and x.rels is not null and ",
+            $which,
+            "
+                 ) b
+                 cross join lateral dl.pending(b.of, b.cursor_tick, b.cursor_seq, b.rels, b.ops, $2) e
+                 group by 1, 2, 3, 4, 5
+             ) lag on (lag.of is null or lag.of = s.id) and lag.cursor_tick = s.cursor_tick and lag.cursor_seq = s.cursor_seq
+                 and lag.rels = s.rels and lag.ops = s.ops"
+        )
     };
 }
 pub(crate) use lag;
@@ -97,7 +109,7 @@ pub async fn all(conn: &mut PgConnection, newest: i64) -> Result<Vec<Fact>, PgEr
                  'deliveringReason', case when s.owner_inactive then 'OwnerInactive' when s.state = 'disabled' then 'Disabled'
                      when s.suspend then 'Suspended' when s.batch_id is not null then 'Failing' else 'Delivering' end)::text as status
          from dl.subscriptions s ",
-        lag!(),
+        lag!("true"),
         " order by s.id"
     ));
     Ok(query.bind(newest).bind(MAX_LAG).fetch_all(conn).await?)

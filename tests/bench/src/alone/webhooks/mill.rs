@@ -72,7 +72,7 @@ impl Mill {
     }
 
     async fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
-        let url = format!("{}/api/{path}", self.replica.url());
+        let url = format!("{}{path}", self.replica.url());
         let headers = [("X-API-Key", self.key.as_str()), ("Content-Type", "application/json")];
         let reply = match body {
             Value::Null => self.client.ask(method, &url, &headers[..1]).await,
@@ -88,16 +88,17 @@ impl Mill {
             "name": "orders", "url": url, "filter": {"tables": ["orders"]}, "suspend": suspend,
             "batch": {"maxEvents": max_events},
         });
-        let made = self.ask("POST", "ddl/events/webhooks", &body).await;
+        let made = self.ask("POST", "/api/ddl/events/webhooks", &body).await;
         made["id"].as_str().expect("an id").to_owned()
     }
 
     pub(super) async fn resume(&self, subscription: &str) {
-        self.ask("PATCH", &format!("ddl/events/webhooks/{subscription}"), &json!({"suspend": false})).await;
+        self.ask("PATCH", &format!("/api/ddl/events/webhooks/{subscription}"), &json!({"suspend": false}))
+            .await;
     }
 
     pub(super) async fn remove(&self, subscription: &str) {
-        self.ask("DELETE", &format!("ddl/events/webhooks/{subscription}"), &Value::Null).await;
+        self.ask("DELETE", &format!("/api/ddl/events/webhooks/{subscription}"), &Value::Null).await;
     }
 
     /// By one statement.
@@ -110,7 +111,7 @@ impl Mill {
 
     /// The id of a row that was made through the replica.
     pub(super) async fn post(&self) -> i64 {
-        let made = self.ask("POST", "orders", &json!({"body": "x".repeat(1800)})).await;
+        let made = self.ask("POST", "/auth/mill/api/orders", &json!({"body": "x".repeat(1800)})).await;
         made["id"].as_i64().expect("an id")
     }
 
