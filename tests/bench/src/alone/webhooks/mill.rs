@@ -112,7 +112,7 @@ impl Mill {
     /// The id of a row that was made through the replica.
     pub(super) async fn post(&self) -> i64 {
         let made = self.ask("POST", "/auth/mill/api/orders", &json!({"body": "x".repeat(1800)})).await;
-        made["id"].as_i64().expect("an id")
+        made["value"][0]["id"].as_i64().expect("an id")
     }
 
     /// Returns when nothing is left to be written of it.
