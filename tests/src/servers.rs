@@ -9,4 +9,5 @@ pub mod postgres;
 pub mod receiver;
 pub mod reconciler;
 pub mod recorder;
+pub mod setup;
 pub mod tls;

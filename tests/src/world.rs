@@ -19,6 +19,8 @@ use crate::servers::postgres::{BIN, QUICK, Server, connect_to, seed};
 use crate::sweep;
 use crate::wait::until;
 
+pub mod status;
+
 /// A second tenant, `guest`, with nothing in it and the key `guest-key`.
 pub const GUEST: &str = "apiVersion: rowgate.dev/v1alpha1
 kind: Tenant

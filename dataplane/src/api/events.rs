@@ -14,6 +14,7 @@ use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
 use rowgate_core::problem::{Code, Problem};
+use rowgate_core::secret::Credential;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::events::{self, Page, Position, Tick};
 use rowgate_pg::tenant::lookups::Acquired;
@@ -114,7 +115,11 @@ async fn look<T: Send + 'static, F>(
 where
     F: Future<Output = Result<T, PgError>> + Send,
 {
-    let pool = caller.tenant.look_ups.clone();
+    // a delivery waits for other deliveries, and no request waits for one
+    let pool = match caller.credential {
+        Credential::Owner(_) => caller.tenant.deliveries.connections.clone(),
+        _ => caller.tenant.look_ups.clone(),
+    };
     caller.tenant.run_detached(async move { ask(pool.acquire().await?).await }).await
 }
 

@@ -15,7 +15,7 @@ use crate::api::events::request::{Source, readable};
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::tenants::snapshot::Snapshot;
-use reading::{Ahead, Reading};
+use reading::Reading;
 
 /// A batch whose payload queries have taken this long goes with the events that it has.
 const MAX_PAYLOAD_TIME: Duration = Duration::from_secs(5);
@@ -26,7 +26,10 @@ pub(super) struct Batch {
     pub(super) events: Vec<(String, String)>,
     /// All of it was read up to here.
     pub(super) to: Position,
-    ahead: Ahead,
+    /// The changes as they were captured, for a batch that is given up.
+    changes: Vec<Change>,
+    /// The position behind which it was read from the log, and not from the backlog.
+    pub(super) of_log: Option<Position>,
     pub(super) tables: Tables,
     /// Why the payload query gave nothing for one of the events: none is sent.
     pub(super) payload_error: Option<String>,
@@ -111,7 +114,7 @@ impl Batch {
         let tenant = &caller.tenant;
         let context = tenant.authenticate(&caller.credential).await?;
         let sources = sources(&context, claimed.tables.as_deref());
-        let ahead = reading.ahead(caller, claimed, &sources, from, limit).await?;
+        let ahead = reading.ahead(caller, claimed, &sources, from, end.is_none().then_some(limit)).await?;
         let is_over_end = |at: Position| end.is_some_and(|end| end < at);
         if ahead.changes().any(|change| change.image.is_none() && !is_over_end(change.at)) {
             // nothing is asked of the database about a truncate, so that the key is
@@ -153,12 +156,8 @@ impl Batch {
         let set = context.key.set_role.as_deref().unwrap_or_default();
         let rels_of = format!("{}{set}", version(&context.snapshot));
         let tables = Tables { rels: ahead.tables().to_vec(), rels_of };
-        Ok(Batch { events, to, ahead, tables, payload_error })
-    }
-
-    /// The position behind which it was read from the log, and not from the backlog.
-    pub(super) fn of_log(&self) -> Option<Position> {
-        self.ahead.of_log()
+        let changes = ahead.changes().take_while(|change| change.at <= to).cloned().collect();
+        Ok(Batch { events, to, changes, of_log: ahead.of_log(), tables, payload_error })
     }
 
     /// EventIds of the first and the last.
@@ -180,7 +179,6 @@ impl Batch {
                 raw(image)
             )
         };
-        let changes = self.ahead.changes().take_while(|change| change.at <= self.to);
-        format!("[{}]", changes.map(change).collect::<Vec<_>>().join(","))
+        format!("[{}]", self.changes.iter().map(change).collect::<Vec<_>>().join(","))
     }
 }

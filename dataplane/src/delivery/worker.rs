@@ -270,7 +270,7 @@ impl Worker {
         let newest = self.tenant.event_tail.newest().map_or(i64::MAX, |tick| tick.number);
         let goes_on = next.status == Status::Enabled && next.batch.is_none() && next.cursor.tick <= newest;
         written.keeps_lease = goes_on;
-        let standing = self.commit(batch.of_log(), written).await?;
+        let standing = self.commit(batch.of_log, written).await?;
         let is_same = standing.version == self.claimed.version && !standing.suspend;
         match goes_on && is_same {
             true => Some(next),

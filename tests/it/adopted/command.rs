@@ -4,9 +4,9 @@ use std::fs;
 use std::process::{Command, Output};
 
 use rowgate_tests::servers::postgres::execute;
-use rowgate_tests::status::holds;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::binary;
+use rowgate_tests::world::status::holds;
 use serde_json::{Value, json};
 
 use super::fixture::{LINE, Store};

@@ -3,9 +3,9 @@
 use std::process::Command;
 
 use rowgate_tests::servers::postgres::{Server, execute, rows};
-use rowgate_tests::status::{ready, says};
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::{ready, says};
 use serde_json::Value;
 use sqlx::PgConnection;
 

@@ -1,8 +1,8 @@
 //! With the annotation `rowgate.dev/mode: Observe`: what would be done is shown, and nothing is done.
 
 use rowgate_tests::servers::postgres::{execute, rows};
-use rowgate_tests::status::says;
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::says;
 use serde_json::{Value, json};
 
 use super::fixture::{LINE, Store, TENANT};

@@ -1,8 +1,8 @@
 //! What is not adopted, with a sentence each that says what to change.
 
 use rowgate_tests::servers::postgres::execute;
-use rowgate_tests::status::condition;
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::condition;
 use serde_json::Value;
 
 use super::fixture::{Store, TENANT};

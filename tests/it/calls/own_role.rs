@@ -108,7 +108,7 @@ async fn a_key_whose_role_owns_something_goes_like_any_other() {
     let open = format!("select count(*) from pg_roles where rolname = '{role}' and rolcanlogin");
     rowgate_tests::wait::until_ok("the end of the role", async || {
         let told = desk.world.status("Tenant", "desk");
-        let is_ready = rowgate_tests::status::ready(&told).0 == "Served";
+        let is_ready = rowgate_tests::world::status::ready(&told).0 == "Served";
         (desk.number(&open).await == 0 && is_ready).then_some(()).ok_or(told)
     })
     .await;

@@ -2,8 +2,8 @@
 
 use rowgate_crds::Reason;
 use rowgate_tests::servers::postgres::{execute, rows};
-use rowgate_tests::status::{condition, ready};
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::{condition, ready};
 use serde_json::Value;
 
 use super::fixture::{Bank, told};

@@ -21,9 +21,9 @@ use std::time::Instant;
 
 use futures_util::future::try_join_all;
 use rowgate_tests::client::Client;
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until_ok;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::ready;
 use serde_json::{Value, json};
 
 use crate::openapi::fixture::node;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN, FINDER_LEN};
 use rowgate_dataplane::api::routes::routes;
 use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::ready;
 
 mod paths;
 

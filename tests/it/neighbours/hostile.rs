@@ -1,8 +1,8 @@
 //! Every manifest that may do harm to neighbours: what is put into a folder beside them, with what its Tenant is told.
 
 use rowgate_tests::stage::{DONE, Stage};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until_ok;
+use rowgate_tests::world::status::ready;
 use serde_json::Value;
 
 /// A Tenant whose team is not to be trusted.

@@ -2,7 +2,7 @@
 
 use rowgate_tests::asked::Asked;
 use rowgate_tests::stage::{DONE, Stage};
-use rowgate_tests::status::ready;
+use rowgate_tests::world::status::ready;
 
 use crate::reconcile::scenarios::NOTES;
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use rowgate_tests::servers::postgres::major;
 use rowgate_tests::stage::{DONE, Stage};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until_ok;
+use rowgate_tests::world::status::ready;
 use serde_json::Value;
 
 use crate::reconcile::acme::key;

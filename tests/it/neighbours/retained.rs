@@ -6,8 +6,8 @@ mod land;
 use rowgate_tests::asked::Asked;
 use rowgate_tests::servers::postgres::{execute, rows};
 use rowgate_tests::stage::{DONE, On};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::ready;
 
 use self::land::{Land, Team};
 use crate::reconcile::acme::{BOOTSTRAP, one};

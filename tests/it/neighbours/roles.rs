@@ -5,8 +5,8 @@ use rowgate_core::role::TenantLogin;
 use rowgate_tests::asked::Asked;
 use rowgate_tests::servers::postgres::{connect, execute};
 use rowgate_tests::stage::{DONE, On, Stage};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::{until, until_ok};
+use rowgate_tests::world::status::ready;
 use sqlx::PgConnection;
 
 use crate::reconcile::acme::{SPEC, key, reader, tenant};

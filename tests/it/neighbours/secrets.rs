@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rowgate_tests::asked::Asked;
 use rowgate_tests::stage::{DONE, On, Stage};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::ready;
 
 use crate::reconcile::acme::{SPEC, key, keys, reader, tenant};
 use crate::reconcile::scenarios::scenarios;

@@ -1,9 +1,9 @@
 //! The owner of the tables sees its rows, as everywhere in PostgreSQL, and what keys read through its views is filtered all the same.
 
 use rowgate_tests::servers::postgres::{Server, attempt, execute, rows};
-use rowgate_tests::status::holds;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::holds;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 

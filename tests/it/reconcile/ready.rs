@@ -7,9 +7,9 @@ use rowgate_pg::connect::login::Endpoint;
 use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::servers::postgres::execute;
 use rowgate_tests::servers::reconciler::{DONE, Reconciler};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::ready;
 
 const TENANT: &str = "apiVersion: rowgate.dev/v1alpha1
 kind: Tenant

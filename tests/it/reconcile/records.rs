@@ -2,9 +2,9 @@
 //! requests go on, or says what is in the way.
 
 use rowgate_tests::servers::postgres::{Server, execute};
-use rowgate_tests::status::condition;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::condition;
 use serde_json::Value;
 
 const READ: &str = "/auth/shop/api/customers?$first=2";

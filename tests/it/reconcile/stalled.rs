@@ -17,8 +17,8 @@ use std::time::Duration;
 use rowgate_crds::Reason;
 use rowgate_tests::servers::postgres::{execute, rows};
 use rowgate_tests::servers::reconciler::{DONE, Reconciler};
-use rowgate_tests::status::{holds, ready};
 use rowgate_tests::wait::until_ok;
+use rowgate_tests::world::status::{holds, ready};
 use serde_json::Value;
 
 use cases::{Object, cases};

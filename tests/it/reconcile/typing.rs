@@ -1,8 +1,8 @@
 //! Typing errors in a folder's files.
 
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::ready;
 
 /// Seen to fail with a look that drops an object whose new version is refused.
 #[tokio::test]

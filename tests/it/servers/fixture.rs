@@ -1,9 +1,9 @@
 //! Two servers: `home`, with the control database and the Tenant `here`, and `other`, which a Secret names, with the Tenant `there`.
 
 use rowgate_tests::servers::postgres::{Server, execute, rows};
-use rowgate_tests::status::says;
 use rowgate_tests::wait::{until, until_ok};
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::says;
 use serde_json::{Value, json};
 
 /// One table with rows of two regions, in a database on the server that `database` leads to.

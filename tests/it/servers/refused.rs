@@ -2,8 +2,8 @@
 //! Tenant is served.
 
 use rowgate_tests::servers::postgres::{Server, execute};
-use rowgate_tests::status::says;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::says;
 
 use super::fixture::{self, Servers, secret, tenant};
 

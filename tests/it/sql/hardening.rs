@@ -3,9 +3,9 @@
 use std::fs;
 
 use rowgate_tests::servers::postgres::{Server, attempt, execute, major};
-use rowgate_tests::status::condition;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::condition;
 
 const CALLS: [&str; 3] = [
     "select query_to_xml('select 1', true, true, '')",

@@ -14,7 +14,6 @@ use tokio::net::UnixStream;
 
 use crate::scratch::Scratch;
 use crate::servers::data_plane::send;
-use crate::setup;
 use crate::wait::until;
 
 /// The port of its socket's name.
@@ -136,5 +135,8 @@ fn settings(port: u16, n_sessions: usize) -> String {
 
 /// The installed one, or Debian's in the cache.
 fn program() -> PathBuf {
-    setup::path("pgbouncer.sh", &[])
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("setup/pgbouncer.sh");
+    let output = Command::new(script).stderr(Stdio::inherit()).output().expect("a shell script runs");
+    assert!(output.status.success(), "tests/setup/pgbouncer.sh failed; what it said stands above");
+    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
 }

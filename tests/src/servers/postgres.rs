@@ -17,8 +17,8 @@ use tokio::sync::OnceCell;
 
 use crate::scratch::Scratch;
 use crate::servers::pooler::{ASKER, Pooler};
+use crate::servers::setup;
 use crate::servers::tls::{self, Authority, Issued, Validity};
-use crate::setup;
 use crate::sweep;
 use crate::wait::until;
 use crate::world::free_port;

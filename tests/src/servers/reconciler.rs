@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::scratch::Scratch;
 use crate::servers::postgres::Server;
-use crate::status::ready;
 use crate::wait::until_ok;
+use crate::world::status::ready;
 
 /// No data plane runs, so an object that is done in the database says `NoReplica` and not `Served`.
 pub const DONE: &str = "NoReplica";

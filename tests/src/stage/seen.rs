@@ -10,8 +10,8 @@ use rowgate_pg::control::installation::{Installation, Roots, open};
 use serde_json::Value;
 
 use super::{Event, Source, Stage};
-use crate::status::ready;
 use crate::wait::until_ok;
+use crate::world::status::ready;
 
 impl Stage {
     /// What is told of an object at this moment; null: nothing yet.

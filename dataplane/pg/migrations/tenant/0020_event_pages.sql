@@ -1,13 +1,13 @@
 -- A page of a tick of many events costs what the page does, and not what the tick does: 50,000 rows of one COPY, or what was written while no
 -- replica ran, were all read for each page. docs/decisions/events.md
 
--- What the sequence of the log had given when the snapshot had been taken: no event that the snapshot sees has a higher number. Null in
--- ticks that were made while a leaf had no index on seq.
-alter table dl.ticks add column seq_after bigint;
-alter table dl.event_log add column is_indexed boolean not null default false;
+-- The first and the last number of its events. Null where most of what stands between them is of other ticks, as after a transaction that took
+-- hours, where there are more than two million, and in ticks that were made while a leaf had no index on seq.
+alter table dl.ticks add column if not exists seq_first bigint, add column if not exists seq_last bigint;
+alter table dl.event_log add column if not exists is_indexed boolean not null default false;
 
 -- A leaf is given its index while it is empty, so that no writer waits for it.
-create function dl.index_leaf(leaf regclass) returns void
+create or replace function dl.index_leaf(leaf regclass) returns void
     language plpgsql volatile security definer
     set search_path = pg_catalog, pg_temp
     as $$
@@ -27,7 +27,30 @@ begin
 end
 $$;
 
--- As in 0016_event_functions.sql, with this number.
+create or replace function dl.span(before pg_snapshot, present pg_snapshot, out seq_first bigint, out seq_last bigint)
+    language plpgsql stable security definer
+    set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan
+    as $$
+    declare
+        n bigint;
+    begin
+        select count(*), min(e.seq), max(e.seq) into n, seq_first, seq_last from (
+            select o.seq from (
+                select a.seq, a.xid from dl.outbox a where a.xid >= pg_snapshot_xmax(before) and a.xid < pg_snapshot_xmax(present)
+                union all
+                select a.seq, a.xid from dl.outbox a where a.xid = any (array(select pg_snapshot_xip(before)))
+            ) o
+            where pg_visible_in_snapshot(o.xid, present) limit 2000001
+        ) e;
+        if n > 2000000 or seq_last - seq_first >= 8 * n then
+            seq_first := null;
+            seq_last := null;
+        end if;
+    end
+    $$;
+revoke all on function dl.span from public;
+
+-- As in 0016_event_functions.sql, with these numbers.
 create or replace function dl.tick(out number bigint, out generation integer, out floor bigint)
     language plpgsql volatile security definer
     set search_path = pg_catalog, pg_temp
@@ -65,9 +88,9 @@ create or replace function dl.tick(out number bigint, out generation integer, ou
                 if current_setting('synchronous_commit') = 'off' then
                     perform set_config('synchronous_commit', 'local', true);
                 end if;
-                insert into dl.ticks as t (number, generation, snapshot, seq_after)
-                    values (last.number + 1, log.generation, present,
-                        case when log.is_indexed then coalesce(pg_sequence_last_value('dl.outbox_seq'), 0) end)
+                insert into dl.ticks as t (number, generation, snapshot, seq_first, seq_last)
+                    select last.number + 1, log.generation, present, e.seq_first, e.seq_last
+                    from (select) one left join lateral dl.span(last.snapshot, present) e on log.is_indexed
                     returning * into last;
             end if;
         end if;
@@ -77,7 +100,7 @@ create or replace function dl.tick(out number bigint, out generation integer, ou
     end
     $$;
 
--- As there, and what follows the first page of a tick is read by the index on `seq`.
+-- As there, and a tick is read by the index on `seq` between its first event and its last.
 create or replace function dl.events(after_tick bigint, after_seq bigint, rels oid[], ops text[], max_rows integer)
     returns table (tick bigint, seq bigint, generation integer, at timestamptz, rel oid, op "char", cause bigint, image text)
     language plpgsql volatile security definer
@@ -96,8 +119,7 @@ create or replace function dl.events(after_tick bigint, after_seq bigint, rels o
         while tick <= newest and taken < max_rows and tick < after_tick + 1000 loop
             select * into present from dl.ticks t where t.number = tick;
             generation := present.generation;
-            if seq = 0 or present.seq_after is null then
-                -- the first event of a tick may have any number: a transaction that was running gave it
+            if present.seq_last is null then
                 return query
                     select tick, o.seq, generation, o.at, o.rel, o.op, o.cause, o.image::text from (
                         select * from dl.outbox a
@@ -112,7 +134,7 @@ create or replace function dl.events(after_tick bigint, after_seq bigint, rels o
                 return query
                     select tick, a.seq, generation, a.at, a.rel, a.op, a.cause, a.image::text from dl.outbox a
                     -- without a bound of xid, for which PostgreSQL would go by the other index and read the tick
-                    where a.seq > events.seq and a.seq <= present.seq_after
+                    where a.seq > greatest(events.seq, present.seq_first - 1) and a.seq <= present.seq_last
                         and pg_visible_in_snapshot(a.xid, present.snapshot) and not pg_visible_in_snapshot(a.xid, before.snapshot)
                         and (rels is null or a.rel = any (rels)) and a.op::text = any (ops)
                     order by a.seq limit max_rows - taken;

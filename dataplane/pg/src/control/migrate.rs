@@ -75,6 +75,8 @@ async fn migrate_tenant(conn: &mut PgConnection, series: &[Migration]) -> Result
     }
     let mut open = conn.begin().await?;
     lock(&mut open).await?;
+    // those who read wait behind this transaction while it waits for a lock
+    sqlx::query("set local lock_timeout = '500ms'").execute(&mut *open).await?;
     let present = tenant_version(&mut open).await?;
     let n_applied = run(&mut open, series, present, TENANT_RECORD).await?;
     open.commit().await?;

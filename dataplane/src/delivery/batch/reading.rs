@@ -1,7 +1,7 @@
 //! What a subscription has not delivered, as its owner key is given it: asked of PostgreSQL once for all subscriptions of the key that stand at
 //! one position, and kept for the batches that follow at once.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use rowgate_core::problem::Problem;
 use rowgate_pg::tenant::delivery::{self, Claimed, Pending};
@@ -16,26 +16,34 @@ use crate::auth::credential::Caller;
 /// Changes that are read at a time, at most. A batch is at most one page.
 const MOST: usize = 250;
 /// At first, where batches are small. A page that was sent while it was young is followed by one twice as large, and one that was not by half of it:
-/// what is read is judged, and in memory until the batch that was made of it is written.
+/// what is read is judged.
 const LEAST: usize = 16;
 
 /// Of one worker.
 pub(in crate::delivery) struct Reading {
     reads: Reader,
-    last: Option<Ahead>,
+    last: Option<Last>,
     /// How many changes are read next.
     n: usize,
 }
 
+/// The page of before, as long as those who share it keep it: no worker holds one while a receiver takes its time.
+struct Last {
+    page: Weak<GivenPage>,
+    /// Where the next page begins.
+    next: Position,
+    from: Position,
+    asked: Instant,
+    tables: Vec<u32>,
+}
+
 /// A page that was read, of which a batch is made.
-#[derive(Clone)]
 pub(super) struct Ahead {
     page: Arc<GivenPage>,
     /// Behind this position.
     from: Position,
     /// And not the backlog.
     is_of_log: bool,
-    asked: Instant,
     tables: Vec<u32>,
 }
 
@@ -44,48 +52,51 @@ impl Reading {
         Reading { reads, last: None, n: LEAST }
     }
 
-    /// What comes behind `from`, for batches of at most `limit` events. It was asked for at most [`PAGE_AGE`] ago.
+    /// What comes behind `from`, for batches of at most `limit` events; it was asked for at most [`PAGE_AGE`] ago. Of a batch that is tried
+    /// again, whose bounds are what they were, `limit` is `None`.
     pub(super) async fn ahead(
         &mut self,
         caller: &Caller,
         claimed: &Claimed,
         sources: &[Source],
         from: Position,
-        limit: usize,
+        limit: Option<usize>,
     ) -> Result<Ahead, Problem> {
         let tables: Vec<u32> = sources.iter().map(|source| source.table).collect();
-        if let Some(last) = self.last.take() {
-            let is_left = last.from <= from && from < last.next();
-            if is_left && last.asked.elapsed() < PAGE_AGE && last.tables == tables {
-                let ahead = Ahead { from, ..last };
-                self.last = Some(ahead.clone());
-                return Ok(ahead);
+        let last = self.last.take();
+        let Some(limit) = limit else { return own(caller, claimed, sources, tables, from, MOST).await };
+        if let Some(last) = last {
+            let is_left = last.from <= from && from < last.next;
+            let is_fit = is_left && last.asked.elapsed() < PAGE_AGE && last.tables == tables;
+            if let Some(page) = last.page.upgrade().filter(|_| is_fit) {
+                self.last = Some(Last { from, ..last });
+                return Ok(Ahead { page, from, is_of_log: true, tables });
             }
             self.n = if is_left { self.n / 2 } else { self.n * 2 };
         }
         // not all of it may be for the key
         self.n = self.n.clamp(LEAST, MOST).max(2 * limit).min(MOST);
         let n = i32::try_from(self.n).unwrap_or(i32::MAX);
-        let shared = self.reads.page(caller, from, (sources, &claimed.ops), n).await?;
-        let ahead = match shared {
-            Some((page, asked)) => Ahead { page, from, is_of_log: true, asked, tables },
-            None => pending(caller, claimed, sources, tables, from, n).await?,
+        let Some((page, asked)) = self.reads.page(caller, from, (sources, &claimed.ops), n).await? else {
+            return own(caller, claimed, sources, tables, from, self.n).await;
         };
-        self.last = Some(ahead.clone());
-        Ok(ahead)
+        let next = page.page.next;
+        self.last = Some(Last { page: Arc::downgrade(&page), next, from, asked, tables: tables.clone() });
+        Ok(Ahead { page, from, is_of_log: true, tables })
     }
 }
 
-/// What the log gave up is kept for this subscription alone.
-async fn pending(
+/// What this subscription has not delivered, whatever others are given. What the log gave up is kept for it alone.
+async fn own(
     caller: &Caller,
     claimed: &Claimed,
     sources: &[Source],
     tables: Vec<u32>,
     from: Position,
-    n: i32,
+    n: usize,
 ) -> Result<Ahead, Problem> {
-    let (id, ops, rels, asked) = (claimed.id.clone(), claimed.ops.clone(), tables.clone(), Instant::now());
+    let (id, ops, rels) = (claimed.id.clone(), claimed.ops.clone(), tables.clone());
+    let n = i32::try_from(n).unwrap_or(i32::MAX);
     let pending = caller.tenant.on_deliveries(move |conn| {
         Box::pin(async move { delivery::pending(conn, &id, from, &rels, &ops, n).await })
     });
@@ -93,7 +104,7 @@ async fn pending(
     let given = Given::ask(caller, sources, &page).await?;
     given.count(&caller.tenant.event_tail.counts);
     let page = Arc::new(GivenPage { page, given });
-    Ok(Ahead { page, from, is_of_log: floor < from.tick, asked, tables })
+    Ok(Ahead { page, from, is_of_log: floor < from.tick, tables })
 }
 
 impl Ahead {

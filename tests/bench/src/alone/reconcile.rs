@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rowgate_tests::servers::cluster::{Cluster, Method, Namespace, Recording};
 use rowgate_tests::servers::operator::{ACCOUNT, Operator};
 use rowgate_tests::servers::postgres::Server;
-use rowgate_tests::status::ready;
+use rowgate_tests::world::status::ready;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 

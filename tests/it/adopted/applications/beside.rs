@@ -1,9 +1,9 @@
 //! What happens to the database of an application, step by step, while a client of it writes.
 
 use rowgate_tests::servers::postgres::{Server, execute, rows};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::{until, until_ok};
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::ready;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use tokio::process::Command;

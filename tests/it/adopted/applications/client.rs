@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use rowgate_tests::setup;
+use rowgate_tests::servers::setup;
 use rowgate_tests::wait::DEADLINE;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rowgate_core::jwt::{AUDIENCE, ISSUER};
-use rowgate_tests::setup;
+use rowgate_tests::servers::setup;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::Sha256;

@@ -12,8 +12,8 @@ use rowgate_tests::servers::cluster::{Cluster, Gate, Method, Namespace, StatusCo
 use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::servers::operator::{ACCOUNT, Operator, rights};
 use rowgate_tests::servers::postgres::Server;
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::{until, until_ok};
+use rowgate_tests::world::status::ready;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 

@@ -7,9 +7,9 @@ use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::servers::operator::{ACCOUNT, Operator, rights};
 use rowgate_tests::servers::postgres::{Server, execute, pinned, rows};
 use rowgate_tests::servers::tls::{Authority, Validity};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::{until, until_ok};
 use rowgate_tests::world::get;
+use rowgate_tests::world::status::ready;
 use serde_json::json;
 
 use super::shop::key;

@@ -4,8 +4,8 @@ use reqwest::StatusCode;
 use rowgate_tests::asked::Asked;
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::stage::DONE;
-use rowgate_tests::status::ready;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::ready;
 
 /// Of ten rows `open` and `guarded` show five; row 10, which they hide, is the only one that raises for the filters below. The
 /// condition of `open` is dear, so PostgreSQL tries everything else first.

@@ -7,8 +7,8 @@ use reqwest::StatusCode;
 use rowgate_tests::asked::Asked;
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::stage::DONE;
-use rowgate_tests::status::ready;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::ready;
 
 /// `{tenant}` and `{long}`, the length of the longest text in units of 32 bytes, are filled in. A read of `heap` builds up
 /// 800 MB by itself.

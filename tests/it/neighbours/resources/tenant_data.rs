@@ -8,8 +8,8 @@ use rowgate_pg::connect::session;
 use rowgate_tests::asked::Asked;
 use rowgate_tests::servers::postgres::{connect, execute};
 use rowgate_tests::stage::{DONE, On, Stage, Wish};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::{until, until_ok};
+use rowgate_tests::world::status::ready;
 
 use crate::reconcile::acme::{SPEC, key, one, tenant};
 use crate::reconcile::scenarios::scenarios;

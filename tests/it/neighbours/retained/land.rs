@@ -13,9 +13,9 @@ use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::servers::operator::{ACCOUNT, Operator, grant, rights};
 use rowgate_tests::servers::postgres::Server;
 use rowgate_tests::stage::On;
-use rowgate_tests::status::ready;
 use rowgate_tests::sweep;
 use rowgate_tests::wait::{until, until_ok};
+use rowgate_tests::world::status::ready;
 use rowgate_tests::world::{World, binary, get};
 use serde_json::Value;
 

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use rowgate_tests::client::Client;
 use rowgate_tests::servers::postgres::execute;
-use rowgate_tests::status::ready;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::ready;
 use sqlx::{PgConnection, Row as _};
 
 use super::asking::Case;

@@ -7,9 +7,9 @@ use rowgate_tests::servers::cluster::{Cluster, Namespace, Recording, State, ksta
 use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::servers::operator::Operator;
 use rowgate_tests::servers::postgres::{Server, attempt, connect};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::get;
+use rowgate_tests::world::status::ready;
 use serde_json::Value;
 
 use super::turnstile::{Turnstile, ask};

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use rowgate_tests::servers::postgres::execute;
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::ready;
 
 use super::stage::{Stage, Wanted, key, scoped, tenant};
 

@@ -4,8 +4,8 @@
 use rowgate_core::role::TenantLogin;
 use rowgate_tests::servers::postgres::{connect, execute};
 use rowgate_tests::stage::{DONE, On, Stage, Wish};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::ready;
 
 use super::{NOTES, acme, acme_with, done};
 use crate::reconcile::acme::{SPEC, key, keys, one, reader, tenant};

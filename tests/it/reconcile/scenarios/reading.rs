@@ -2,7 +2,7 @@
 
 use rowgate_tests::servers::postgres::{attempt, connect};
 use rowgate_tests::stage::{DONE, On, Stage};
-use rowgate_tests::status::ready;
+use rowgate_tests::world::status::ready;
 
 use super::acme;
 use crate::reconcile::acme::{SPEC, key, tenant};

@@ -3,8 +3,8 @@
 use rowgate_core::role::TenantLogin;
 use rowgate_tests::servers::postgres::{attempt, connect, execute};
 use rowgate_tests::stage::{DONE, On, Stage};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::ready;
 use sqlx::PgConnection;
 
 use super::acme;

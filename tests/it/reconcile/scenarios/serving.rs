@@ -2,8 +2,8 @@
 
 use nix::sys::signal::Signal;
 use rowgate_tests::stage::{DONE, On, Stage};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::ready;
 
 use super::acme;
 use crate::reconcile::acme::{SPEC, one, tenant};

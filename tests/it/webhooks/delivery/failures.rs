@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rowgate_tests::servers::receiver::{Answer, Receiver, Request};
-use rowgate_tests::status::condition;
 use rowgate_tests::wait::{until, until_ok};
+use rowgate_tests::world::status::condition;
 use serde_json::{Value, json};
 
 use super::{read_until, requests, subscribed, told};

@@ -13,9 +13,9 @@ use super::Cluster;
 use super::audit::{AuditMark, Write};
 use super::kubectl::Said;
 use super::recording::Recording;
-use crate::status::ready;
 use crate::sweep;
 use crate::wait::until_ok;
+use crate::world::status::ready;
 
 /// See the module's page. Nothing deletes it: it goes with the server.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use crate::setup;
+use crate::servers::setup;
 
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| setup::path("cluster.sh", &[]));
 

@@ -73,13 +73,15 @@ macro_rules! lag {
                  select b.of, b.cursor_tick, b.cursor_seq, b.rels, b.ops, least(count(e.op), $2) as n,
                      to_char(min(e.at) at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as oldest
                  from (
-                     select distinct case when x.cursor_tick <= l.floor then x.id end as of, x.cursor_tick, x.cursor_seq, x.rels, x.ops
+                     select min(x.id) as one, case when x.cursor_tick <= l.floor then x.id end as of, x.cursor_tick, x.cursor_seq,
+                         x.rels, x.ops
                      from dl.subscriptions x cross join dl.event_log l
                      where x.cursor_tick <= $1 and x.rels is not null and ",
             $which,
             "
+                     group by 2, 3, 4, 5, 6
                  ) b
-                 cross join lateral dl.pending(b.of, b.cursor_tick, b.cursor_seq, b.rels, b.ops, $2) e
+                 cross join lateral dl.pending(b.one, b.cursor_tick, b.cursor_seq, b.rels, b.ops, $2) e
                  group by 1, 2, 3, 4, 5
              ) lag on (lag.of is null or lag.of = s.id) and lag.cursor_tick = s.cursor_tick and lag.cursor_seq = s.cursor_seq
                  and lag.rels = s.rels and lag.ops = s.ops"

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::mem::take;
 
 use rowgate_tests::servers::postgres::{Server, execute};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until_ok;
 use rowgate_tests::world::World;
+use rowgate_tests::world::status::ready;
 use serde_json::{Value, json};
 
 use super::super::comparing::Tenant;

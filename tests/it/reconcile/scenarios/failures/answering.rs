@@ -13,9 +13,9 @@ use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::servers::postgres::{Server, execute};
 use rowgate_tests::servers::tls::{Authority, Validity};
 use rowgate_tests::stage::{DONE, On, Stage, Wish};
-use rowgate_tests::status::{holds, ready};
 use rowgate_tests::wait::{until, until_ok};
 use rowgate_tests::world::get;
+use rowgate_tests::world::status::{holds, ready};
 use serde_json::Value;
 use sqlx::PgConnection;
 

@@ -3,9 +3,9 @@
 
 use rowgate_tests::servers::postgres::{execute, rows};
 use rowgate_tests::stage::{DONE, On, Stage, Wish};
-use rowgate_tests::status::ready;
 use rowgate_tests::steps::Step;
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::ready;
 
 use crate::reconcile::acme::{SPEC, key, one, reader, tenant};
 use crate::reconcile::scenarios::keys::rotation::{MONTHLY, finder, turning};

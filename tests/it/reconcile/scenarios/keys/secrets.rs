@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rowgate_tests::stage::{DONE, On};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::ready;
 
 use crate::reconcile::acme::key;
 use crate::reconcile::scenarios::{NOTES, acme};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use rowgate_tests::servers::postgres::rows;
 use rowgate_tests::stage::{DONE, On, Stage};
-use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::get;
+use rowgate_tests::world::status::ready;
 use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 use tokio_util::sync::CancellationToken;

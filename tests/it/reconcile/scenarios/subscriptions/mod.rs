@@ -2,8 +2,8 @@
 
 use rowgate_tests::servers::postgres::{execute, rows};
 use rowgate_tests::stage::{DONE, On, Stage};
-use rowgate_tests::status::condition;
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::condition;
 use serde_json::Value;
 use sqlx::PgConnection;
 
