@@ -55,9 +55,15 @@ impl Asked {
 
     /// Ends it, and panics where an answer was no 200 or a process took 32 MiB more than at the beginning.
     pub async fn always_answered(self) -> Answers {
+        self.answered_but_for(0).await
+    }
+
+    /// As [`Asked::always_answered`], but for so many requests that may be on their way when a test ends their sessions, and are answered 503.
+    pub async fn answered_but_for(self, most: usize) -> Answers {
         self.is_over.store(true, Ordering::Relaxed);
         let (answers, wrong) = self.asking.await.expect("each request is answered");
-        assert!(wrong.is_empty(), "the neighbour was answered otherwise: {wrong:?}");
+        let is_well = wrong.len() <= most && wrong.iter().all(|reply| reply.contains("status: 503"));
+        assert!(is_well, "the neighbour was answered otherwise: {wrong:?}");
         assert!(0 < answers.n, "the neighbour was asked");
         let growth = self.memory.growth();
         assert!(growth.iter().all(|it| *it < GROWTH), "the processes took {growth:?} KiB more");

@@ -239,32 +239,31 @@ async fn a_look_reads_what_is_new_and_not_the_whole_log() {
     assert_eq!(found[0]["n"], 0, "leaves that were read as a whole");
 }
 
-/// The rows of a tick, page by page from the first on, and how many rows of the log the pages behind the first took from its indexes.
+/// The rows of a tick, page by page, and how many rows of the log were read for them by its indexes.
 async fn pages(conn: &mut PgConnection, tick: i64) -> (Vec<String>, i64) {
-    let (mut seq, mut seen, mut n_first) = (0, Vec::new(), None);
-    execute(conn, "begin").await;
+    let (mut seq, mut seen) = (0, Vec::new());
     let n_read = async |conn: &mut PgConnection| {
         let read = "select sum(idx_tup_fetch)::int8 as n from pg_stat_xact_all_tables where schemaname = 'dl' and relname ~ '^outbox_'";
         rows(conn, read).await[0]["n"].as_i64().expect("a number")
     };
+    execute(conn, "begin").await;
+    // the session may not have told yet what it read before
+    let before = n_read(conn).await;
     loop {
         let page = format!(
             "select seq, image::json ->> 'id' as id from dl.events({tick}, {seq}, null, '{{i}}', {PAGE}) where op is not null and tick = {tick}"
         );
         let page = rows(conn, &page).await;
-        if n_first.is_none() {
-            n_first = Some(n_read(conn).await);
-        }
         let Some(last) = page.last() else { break };
         seq = last["seq"].as_i64().expect("a number");
         seen.extend(page.iter().map(|row| row["id"].as_str().expect("a text").to_owned()));
     }
-    let n = n_read(conn).await - n_first.expect("there is a page");
+    let n = n_read(conn).await - before;
     execute(conn, "rollback").await;
     (seen, n)
 }
 
-/// Seen to fail where each page reads its whole tick, as it was: 5,000 rows of one tick took 25 times as many.
+/// Seen to fail with a bound of `xid` beside that of `seq`, with plans for each call, and with a join of the transactions of the tick.
 #[tokio::test]
 async fn a_page_of_a_big_tick_reads_the_page_and_not_the_tick() {
     let server = Server::own().await;
@@ -327,7 +326,7 @@ async fn a_page_of_a_big_tick_reads_the_page_and_not_the_tick() {
     let sparse = rows(&mut conn, tick).await[0]["n"].as_i64().expect("a number");
     let (seen, n) = pages(&mut conn, sparse).await;
     assert_eq!(seen, (10001..=10300).map(|i| i.to_string()).collect::<Vec<_>>());
-    assert!(n < 1500, "{n} rows were read for 300 events among 5,000 of others");
+    assert!(n < 2000, "{n} rows were read for 300 events among 5,000 of others");
 
     // the same as the version before left it
     execute(
@@ -336,6 +335,7 @@ async fn a_page_of_a_big_tick_reads_the_page_and_not_the_tick() {
          update dl.ticks set seq_first = null, seq_last = null; update dl.event_log set is_indexed = false",
     )
     .await;
-    let (seen, _) = pages(&mut conn, ticked).await;
+    let (seen, n) = pages(&mut conn, ticked).await;
     assert!(seen == truth, "{} of {}", seen.len(), truth.len());
+    assert!(20 * 5000 < n, "each page read the tick: {n} rows");
 }

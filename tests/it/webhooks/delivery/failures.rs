@@ -70,6 +70,24 @@ async fn a_batch_is_tried_again_as_it_was_until_it_is_taken() {
     assert_eq!(list[4]["response"], "busy", "{past}");
 }
 
+/// Seen to fail where as much is read again as batches hold by then.
+#[tokio::test]
+async fn a_batch_that_is_tried_again_keeps_its_bounds_when_batches_become_smaller() {
+    let mill = Mill::open().await;
+    let receiver = answering(vec![Answer::Status(503), Answer::Status(200)]).await;
+    let (id, _) = subscribed(&mill, &receiver, &json!({})).await;
+    mill.sql("insert into mill.orders select n from generate_series(1, 80) n").await;
+    let first = requests(&receiver, 1).await;
+    mill.told("one", "PATCH", &format!("/{id}"), json!({"batch": {"maxEvents": 5}}), 200).await;
+    mill.sql("insert into mill.orders values (81)").await;
+    let got = requests(&receiver, 3).await;
+    assert_eq!((told(&got[0]).len(), told(&got[1])), (80, told(&first[0])));
+    assert_eq!(
+        (got[1].json()["id"].clone(), told(&got[2])),
+        (got[0].json()["id"].clone(), vec!["insert 81".to_owned()])
+    );
+}
+
 /// Seen to fail where a batch is given up whole.
 #[tokio::test]
 async fn a_bad_event_is_isolated_given_up_alone_and_sent_once_more_when_that_is_asked_for() {
