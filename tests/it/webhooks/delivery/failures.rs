@@ -70,7 +70,6 @@ async fn a_batch_is_tried_again_as_it_was_until_it_is_taken() {
     assert_eq!(list[4]["response"], "busy", "{past}");
 }
 
-/// Seen to fail where as much is read again as batches hold by then.
 #[tokio::test]
 async fn a_batch_that_is_tried_again_keeps_its_bounds_when_batches_become_smaller() {
     let mill = Mill::open().await;
