@@ -85,9 +85,9 @@ async fn undelivered_events_outlast_the_log() {
     })
     .await;
     // a day that is over is given it while it is empty
-    let indexed = "select count(*) || ' of ' || bool_or(indexname = format('outbox_%s_seq_idx', (current_date - 9 - date '1970-01-01') % 10)) as it
-                   from pg_indexes where schemaname = 'dl' and indexname ~ '^outbox_[0-9]_seq_idx$'";
-    assert!(texts(&bank, indexed).await[0].ends_with(" of true"), "{:?}", texts(&bank, indexed).await);
+    let indexed = "select bool_or(indexname = format('outbox_%s_seq_idx', (current_date - 9 - date '1970-01-01') % 10))::text as it
+                   from pg_indexes where schemaname = 'dl'";
+    assert_eq!(texts(&bank, indexed).await, ["true"]);
     let kept = ["all i 1", "all i 2", "all i 7", "all d 2", "deletes d 2", "half i 2", "half d 2"];
     assert_eq!(texts(&bank, BACKLOG).await, kept);
     // what readers get begins behind it
