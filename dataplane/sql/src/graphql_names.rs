@@ -46,6 +46,19 @@ impl Names {
     }
 }
 
+impl Names {
+    /// Those of fields of the roots, and of types.
+    pub fn all(&self) -> Vec<String> {
+        let verbs = VERBS.iter().map(|verb| self.verb(verb));
+        self.types().chain(verbs).chain([self.root.clone(), self.by_key()]).collect()
+    }
+
+    fn types(&self) -> impl Iterator<Item = String> {
+        let suffixed = SUFFIXES.iter().map(|suffix| self.with(suffix));
+        suffixed.chain(INPUTS.iter().map(|verb| format!("{}Input", self.verb(verb))))
+    }
+}
+
 /// Suffixes of the types of an entity.
 const SUFFIXES: [&str; 10] = [
     "",
@@ -112,9 +125,7 @@ impl Default for Taken {
 impl Taken {
     /// Whether all names can be spelt and are free, which they are no more. `is_call`: of a routine.
     pub fn takes(&mut self, names: &Names, is_call: bool) -> bool {
-        let types = SUFFIXES.iter().map(|suffix| names.with(suffix));
-        let types: Vec<_> =
-            types.chain(INPUTS.iter().map(|verb| format!("{}Input", names.verb(verb)))).collect();
+        let types: Vec<_> = names.types().collect();
         let mut mutations: Vec<_> = VERBS.iter().map(|verb| names.verb(verb)).collect();
         let mut queries = Vec::new();
         match is_call {

@@ -196,6 +196,7 @@ fn catalog() -> Catalog {
         way("ungranted", ("orders", "id"), ("other", "order_id"), false),
         way("secretive", ("orders", "secret"), ("lines", "order_id"), false),
         way("status", ("orders", "id"), ("lines", "order_id"), false),
+        way("parcels", ("orders", "id"), ("gone", "order_id"), false),
     ]);
     catalog
 }

@@ -7,7 +7,7 @@ use rowgate_pg::tenant::events::Page;
 
 use super::batch;
 use super::payload::PayloadQueries;
-use super::worker::{OwnerDied, Worker};
+use super::worker::Worker;
 use crate::api::events::given::Given;
 
 /// Sends those that are asked for. What the key may not read any more is left out, and where nothing is left the dead letter
@@ -21,9 +21,10 @@ pub(super) async fn all(worker: &Worker) {
 }
 
 async fn next(worker: &Worker) -> Option<Redrive> {
-    let id = worker.claimed.id.clone();
-    let next =
-        worker.tenant.on_deliveries(move |conn| Box::pin(async move { dead_letters::next(conn, &id).await }));
+    let (id, lease) = (worker.claimed.id.clone(), worker.lease.clone());
+    let next = worker
+        .tenant
+        .on_deliveries(move |conn| Box::pin(async move { dead_letters::next(conn, &id, &lease).await }));
     next.await.ok().flatten()
 }
 
@@ -42,7 +43,7 @@ async fn one(worker: &Worker, redrive: Redrive) -> Option<()> {
             };
             match sent {
                 Ok(outcome) => Some(outcome),
-                Err(OwnerDied) => return None,
+                Err(_hindered) => return None,
             }
         }
     };

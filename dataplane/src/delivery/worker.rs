@@ -48,9 +48,6 @@ pub(super) struct Outcome {
     pub(super) failure: Option<Failure>,
 }
 
-/// There is no outcome: the key died while the request was under way.
-pub(super) struct OwnerDied;
-
 impl Worker {
     pub(super) fn new(app: Arc<App>, tenant: Arc<Tenant>, lease: Ulid, claimed: Claimed) -> Option<Worker> {
         let owner: Ulid = claimed.owner_key.parse().ok()?;
@@ -92,11 +89,7 @@ impl Worker {
         let reading = &mut self.reading;
         let batch = match Batch::next(reading, &self.caller, &self.claimed, state.cursor, end, limit).await {
             Ok(batch) => batch,
-            Err(Hindrance::OwnerInactive) => return self.stop_for_owner(state).await,
-            Err(Hindrance::Passing) => {
-                self.give_back().await;
-                return None;
-            }
+            Err(hindrance) => return self.stop(state, hindrance).await,
         };
         if batch.events.is_empty() {
             return self.write(state, Input::Nothing { to: batch.to }, batch, None).await;
@@ -110,7 +103,7 @@ impl Worker {
         };
         let outcome = match sent {
             Ok(outcome) => outcome,
-            Err(OwnerDied) => return self.stop_for_owner(state).await,
+            Err(hindrance) => return self.stop(state, hindrance).await,
         };
         let n_events = u32::try_from(batch.events.len()).unwrap_or(u32::MAX);
         let input = match &outcome.failure {
@@ -127,14 +120,15 @@ impl Worker {
         self.write(state, input, batch, Some(outcome)).await
     }
 
-    /// Sends events, as a batch of that id, and looks meanwhile whether the owner key lives.
+    /// Sends events, as a batch of that id, and looks meanwhile whether the owner key lives. Without an outcome, the request was
+    /// broken off.
     pub(super) async fn send(
         &self,
         id: &Ulid,
         attempt: u32,
         replay: bool,
         events: &[(String, String)],
-    ) -> Result<Outcome, OwnerDied> {
+    ) -> Result<Outcome, Hindrance> {
         let now = Timestamp::now();
         let message = Message {
             id: id.as_str(),
@@ -157,7 +151,7 @@ impl Worker {
                 let post = self.app.sender.post(&destination, &policy, headers, body.clone());
                 tokio::select! {
                     sent = post => sent,
-                    () = self.owner_died() => return Err(OwnerDied),
+                    hindrance = self.hindered() => return Err(hindrance),
                 }
             }
         };
@@ -217,15 +211,12 @@ impl Worker {
         self.tenant.current().is_some_and(|now| now.catalog.limits.webhooks_allow_http)
     }
 
-    /// Ends when the owner key is dead. While the database cannot be asked, nothing is known, and what is under way goes on for
-    /// as long as a request may take without its key being looked at.
-    async fn owner_died(&self) {
+    /// Ends when the owner key is dead, or cannot be asked for: cut off from the database, this replica gives nothing to anyone.
+    async fn hindered(&self) -> Hindrance {
         loop {
             sleep(CHECK).await;
-            match self.tenant.authenticate_fresh(&self.caller.credential).await {
-                Ok(_) => {}
-                // cut off from the database, this replica gives nothing to anyone
-                Err(_) => return,
+            if let Err(problem) = self.tenant.authenticate_fresh(&self.caller.credential).await {
+                return problem.into();
             }
         }
     }
@@ -284,10 +275,16 @@ impl Worker {
         }
     }
 
-    async fn stop_for_owner(&mut self, state: &State<Position>) -> Option<State<Position>> {
-        let mut written = convert::written(state, None, Timestamp::now());
-        written.owner_inactive = true;
-        self.commit(None, written).await;
+    /// Ends without a batch; only of a dead owner that is written down.
+    async fn stop(&self, state: &State<Position>, hindrance: Hindrance) -> Option<State<Position>> {
+        match hindrance {
+            Hindrance::OwnerInactive => {
+                let mut written = convert::written(state, None, Timestamp::now());
+                written.owner_inactive = true;
+                self.commit(None, written).await;
+            }
+            Hindrance::Passing => self.give_back().await,
+        }
         None
     }
 

@@ -18,6 +18,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use serde_json::Value;
 
+use alone::abuse::Abuser;
 use alone::{abuse, events, exports, reconcile, revoked, scale, schemas, unknown_tenants, webhooks};
 use peer::{Ask, Peer};
 use rounds::{Contestant, Work};
@@ -32,7 +33,7 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or abuse, events, exports, reconcile, revoked, scale, schemas, unknown-tenants and webhooks, each of which runs by itself only
+    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or abuse, events, exports, neighbours, reconcile, revoked, scale, schemas, unknown-tenants and webhooks, each of which runs by itself only
     #[arg(long)]
     only: Option<String>,
     /// How many objects there are while reconciling is measured, and how many permission sets with schemas
@@ -65,6 +66,9 @@ enum Role {
     /// Be the abuser of a key, until the input ends
     #[command(hide = true)]
     Attack { address: SocketAddr, key: String },
+    /// Be the owner of a tenant that abuses it, until the input ends
+    #[command(hide = true)]
+    Own { address: SocketAddr, key: String },
     /// Be what signs and posts alone
     #[command(hide = true)]
     Sign { address: SocketAddr },
@@ -95,12 +99,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok(())
         }
         Some(Role::Attack { address, key }) => abuse::attack::run(*address, key).await,
+        Some(Role::Own { address, key }) => abuse::owner::run(*address, key).await,
         Some(Role::Burn { cores }) => {
             abuse::burner::burn(*cores);
             Ok(())
         }
         None if cli.only.as_deref() == Some("abuse") => {
-            abuse::run(cli.rounds).await;
+            abuse::run(Abuser::Key, cli.rounds).await;
+            Ok(())
+        }
+        None if cli.only.as_deref() == Some("neighbours") => {
+            abuse::run(Abuser::Owner, cli.rounds).await;
             Ok(())
         }
         None if cli.only.as_deref() == Some("exports") => {

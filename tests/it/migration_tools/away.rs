@@ -29,6 +29,37 @@ const CASES: [(&str, [&str; 3], &str, &str); 2] = [
     ),
 ];
 
+/// What leads to the entity, and GraphQL, say so too, and not that nothing has such a name.
+async fn is_away_by_every_way(trade: &Trade, entity: &str) {
+    let key = trade.world.key("all");
+    let mut paths = vec![format!("graphql?query={{{entity}(first:1){{items{{id}}}}}}")];
+    if entity == "customers" {
+        paths.extend(
+            [
+                "api/orders?$first=1&$expand=buyer",
+                "api/orders?$first=1&$filter=buyer/region eq 'north'",
+                "api/orders?$first=1&$orderby=buyer/name",
+                "graphql?query={orders(first:1){items{id buyer{name}}}}",
+                "graphql?query=query($f:CustomersFilterInput){orders(first:1){items{id}}}",
+            ]
+            .map(str::to_owned),
+        );
+    }
+    for path in paths {
+        let path = format!("/auth/trade/{}", path.replace(' ', "%20"));
+        let answer = trade.world.get(&key, &path).await;
+        assert_eq!(answer.status, 503, "{path}: {answer:?}");
+    }
+    let orders = trade.world.get(&key, "/auth/trade/graphql?query={orders(first:1){items{id}}}").await;
+    assert_eq!(
+        (orders.status.as_u16(), &orders.body["errors"]),
+        (200, &serde_json::Value::Null),
+        "{orders:?}"
+    );
+    let unknown = trade.world.get(&key, "/auth/trade/graphql?query={orders(first:1){items{nothing}}}").await;
+    assert_eq!(unknown.body["errors"][0]["extensions"]["code"], "BadRequest", "{unknown:?}");
+}
+
 #[tokio::test]
 async fn what_is_there_again_is_served_in_time_and_shows_no_new_column() {
     let trade = Trade::open().await;
@@ -44,6 +75,7 @@ async fn what_is_there_again_is_served_in_time_and_shows_no_new_column() {
         let path = format!("/auth/trade/api/{entity}?$first=1");
         let answer = trade.world.get(&trade.world.key("north"), &path).await;
         assert_eq!(answer.status, 503, "{entity} will come back: {answer:?}");
+        is_away_by_every_way(&trade, entity).await;
         execute(&mut tool, comes).await;
         let since = Instant::now();
         assert_eq!(trade.fields("north", entity).await, fields, "{entity}");

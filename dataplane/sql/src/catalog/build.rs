@@ -122,7 +122,7 @@ impl Catalog {
     /// Notes how rows of its entities lead to each other; beside each record the oid of the table between, or 0. To be called once all
     /// that is unguarded is known.
     pub fn relate(&mut self, records: Vec<(RelationshipRecord, u32)>) {
-        self.relationships = relationship::build(&self.entities, &self.unguarded, records);
+        (self.relationships, self.away) = relationship::build(&self.entities, &self.unguarded, records);
     }
 }
 
@@ -273,7 +273,7 @@ fn scope(
     let mut closed: HashMap<EntityName, ClosedEntity> = HashMap::new();
     for permission in permissions {
         let Some(entity) = entities.get(&permission.entity) else {
-            let missing = missing.get(&permission.entity).copied();
+            let missing = missing.get(&permission.entity).cloned();
             closed.extend(missing.map(|it| (permission.entity.clone(), it)));
             continue;
         };

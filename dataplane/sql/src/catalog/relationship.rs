@@ -93,6 +93,36 @@ impl Catalog {
                 && to.is_some_and(|to| scope.serves(to) && reads(scope, to, &it.link.inside()))
         })
     }
+
+    /// Where a relationship of this name leads that `scope` has a right to follow, and which cannot be followed now because
+    /// something of it does not exist.
+    #[must_use]
+    pub fn leads_away<'a>(
+        &'a self,
+        scope: &Scope,
+        entity: &EntityName,
+        name: &str,
+    ) -> Option<&'a EntityName> {
+        scope.entities.get(entity).filter(|rights| rights.read.contains(&true))?;
+        let built = self.relationships.get(entity).into_iter().flatten();
+        let built = built.filter(|it| scope.is_closed(&it.to)).map(|it| (&it.name, &it.to));
+        let is_ours = |to: &EntityName| scope.is_closed(to) || scope.entities.contains_key(to);
+        let left_out = self.away.get(entity).into_iter().flatten().map(|(name, to)| (name, to));
+        let all = built.chain(left_out.filter(|(_, to)| is_ours(to)));
+        all.into_iter().find(|(it, _)| *it == name).map(|(_, to)| to)
+    }
+
+    /// What GraphQL calls those things that `scope` has a right on and that do not exist now.
+    #[must_use]
+    pub fn names_away(&self, scope: &Scope) -> HashSet<String> {
+        let closed = scope.closed.iter().filter(|(name, _)| scope.is_closed(name));
+        let mut names: HashSet<String> = closed.flat_map(|(name, closed)| closed.names(name).all()).collect();
+        let built = self.relationships.iter().flat_map(|(of, all)| all.iter().map(move |it| (of, &it.name)));
+        let left_out = self.away.iter().flat_map(|(of, all)| all.iter().map(move |(name, _)| (of, name)));
+        let leading = built.chain(left_out).filter(|(of, name)| self.leads_away(scope, of, name).is_some());
+        names.extend(leading.map(|(_, name)| name.clone()));
+        names
+    }
 }
 
 /// Whether `scope` may read these fields, and anything of the entity at all.
@@ -101,23 +131,27 @@ fn reads(scope: &Scope, entity: &Entity, fields: &[usize]) -> bool {
     rights.read.contains(&true) && fields.iter().all(|field| rights.read.get(*field) == Some(&true))
 }
 
-/// The relationships of records, each with the oid of the table between, if there is one, by the entity where they start. What names an entity or a column that is not there, or has the name
-/// of a field, is left out, as is what leads through a relation of `unguarded` entities.
+/// [`Catalog::relationships`] and [`Catalog::away`] of records, each with the oid of the table between, if there is one. What starts
+/// at an entity that is not there, names a column that is not there, or has the name of a field, is in neither, as is what
+/// leads through a relation of `unguarded` entities.
 #[must_use]
 pub(super) fn build(
     entities: &BTreeMap<EntityName, Arc<Entity>>,
     unguarded: &HashSet<EntityName>,
     records: Vec<(RelationshipRecord, u32)>,
-) -> BTreeMap<EntityName, Vec<Relationship>> {
+) -> (BTreeMap<EntityName, Vec<Relationship>>, BTreeMap<EntityName, Vec<(String, EntityName)>>) {
     let mut built: BTreeMap<EntityName, Vec<Relationship>> = BTreeMap::new();
+    let mut away: BTreeMap<EntityName, Vec<(String, EntityName)>> = BTreeMap::new();
     for (record, through) in records {
-        let (Some(of), Some(to)) = (entities.get(&record.entity), entities.get(&record.to)) else { continue };
+        let Some(of) = entities.get(&record.entity) else { continue };
         if of.fields.iter().any(|field| field.name == record.name) {
             continue;
         }
-        if record.through.is_some() && through == 0 {
+        let to = entities.get(&record.to).filter(|_| record.through.is_none() || through != 0);
+        let Some(to) = to else {
+            away.entry(record.entity).or_default().push((record.name, record.to));
             continue;
-        }
+        };
         let closed = record.through.as_ref().is_some_and(|through| {
             let is_it = |it: &Arc<Entity>| it.schema == through.schema && it.object == through.object;
             entities.values().any(|it| is_it(it) && unguarded.contains(&it.name))
@@ -126,7 +160,7 @@ pub(super) fn build(
         let RelationshipRecord { name, entity, to, to_one, takes_first, .. } = record;
         built.entry(entity).or_default().push(Relationship { name, to, link, to_one, takes_first });
     }
-    built
+    (built, away)
 }
 
 fn link(record: &RelationshipRecord, through: u32, of: &Entity, to: &Entity) -> Option<Link> {

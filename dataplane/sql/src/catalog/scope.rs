@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rowgate_core::name::EntityName;
 
-use super::{Entity, EntityRecord};
+use super::{Entity, EntityRecord, GraphQlNames};
+use crate::graphql_names::Names;
 
 /// What one role may do: entity by entity, absent means no.
 #[derive(Debug, Clone, Default)]
@@ -27,23 +28,28 @@ pub enum Protocol {
     GraphQl,
 }
 
-/// Over which protocols an entity is served that is closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Over which protocols an entity is served that is closed, and what GraphQL calls it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClosedEntity {
     rest: bool,
-    /// `None`: as over REST.
-    graphql: Option<bool>,
+    graphql: GraphQlNames,
 }
 
 impl From<&EntityRecord> for ClosedEntity {
     fn from(record: &EntityRecord) -> ClosedEntity {
-        ClosedEntity { rest: record.rest, graphql: record.graphql.enabled }
+        ClosedEntity { rest: record.rest, graphql: record.graphql.clone() }
     }
 }
 
 impl From<&Entity> for ClosedEntity {
     fn from(entity: &Entity) -> ClosedEntity {
-        ClosedEntity { rest: entity.rest, graphql: entity.graphql.enabled }
+        ClosedEntity { rest: entity.rest, graphql: entity.graphql.clone() }
+    }
+}
+
+impl ClosedEntity {
+    pub(super) fn names(&self, name: &EntityName) -> Names {
+        Names::new(name, &self.graphql)
     }
 }
 
@@ -72,7 +78,7 @@ impl Scope {
     /// Whether the entity is one of [`Scope::closed`], and served over it.
     #[must_use]
     pub fn is_closed(&self, entity: &EntityName) -> bool {
-        self.closed.get(entity).is_some_and(|it| self.protocol.serves(it.rest, it.graphql))
+        self.closed.get(entity).is_some_and(|it| self.protocol.serves(it.rest, it.graphql.enabled))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rowgate_core::nearest::nearest;
 
-use super::refusal::{ExpandRefusal, Refusal, Unknown};
+use super::refusal::{Closure, ExpandRefusal, Refusal, Unknown};
 use super::visible::Visible;
 use super::{find, list};
 use crate::catalog::{Catalog, Relationship, Scope};
@@ -20,6 +20,10 @@ pub(super) fn expanded(
     let each = |Expand { name, request }: &Expand| {
         let mut relationships = catalog.relationships(scope, &visible.entity.name);
         let Some(relationship) = relationships.find(|it| it.name == *name) else {
+            if let Some(to) = catalog.leads_away(scope, &visible.entity.name, name) {
+                let refusal = Box::new(Refusal::Closed(Closure::Absent));
+                return Err(ExpandRefusal::Within { name: name.clone(), entity: to.clone(), refusal }.into());
+            }
             let names = catalog.relationships(scope, &visible.entity.name).map(|it| it.name.as_str());
             let nearest = nearest(name, names).map(str::to_owned);
             let is_field = visible.find(name).is_some();

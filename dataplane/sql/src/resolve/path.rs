@@ -39,8 +39,11 @@ pub(super) fn follow<'a>(
         let unknown = Unknown { name: name.to_owned(), nearest };
         PathRefusal::NoRelationship { entity: entity.clone(), unknown }
     };
-    let relationship = all().find(|it| it.name == name).ok_or_else(unknown)?;
     let catalog = visible.catalog.ok_or_else(unknown)?;
+    let Some(relationship) = all().find(|it| it.name == name) else {
+        let away = catalog.leads_away(visible.scope, entity, name);
+        return Err(away.map_or_else(unknown, |_| PathRefusal::Closed(Closure::Absent)));
+    };
     match super::find(catalog, visible.scope, &relationship.to, Visible::of) {
         Ok(inside) => Ok((relationship, inside)),
         Err(Refusal::Closed(closure)) => Err(PathRefusal::Closed(closure)),

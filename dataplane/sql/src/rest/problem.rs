@@ -92,6 +92,12 @@ pub fn not_found(catalog: &Catalog, scope: &Scope, asked: &str) -> Problem {
     did_you_mean(problem, nearest(asked, names.filter(|name| *name != asked)))
 }
 
+/// Of an entity that the scope has a right on, and that does not exist in the database now.
+#[must_use]
+pub fn absent() -> Problem {
+    closed(Closure::Absent)
+}
+
 fn closed(closure: Closure) -> Problem {
     let what = match closure {
         Closure::Absent => {

@@ -6,7 +6,7 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::tenant::events::Position;
 use rowgate_sql::catalog::{Catalog, Entity, EntityKind, Scope};
-use rowgate_sql::rest::query_string;
+use rowgate_sql::rest::{self, query_string};
 
 use crate::auth::key_context::KeyContext;
 
@@ -125,6 +125,9 @@ pub(crate) fn sources(
                 || name.split_once('.') == Some((entity.schema.as_str(), entity.object.as_str()))
         };
         readable.iter().find(is_it).copied().ok_or_else(|| {
+            if name.parse().is_ok_and(|name| scope.is_closed(&name)) {
+                return rest::absent();
+            }
             let names: Vec<&str> = readable.iter().map(|entity| entity.name.as_str()).collect();
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             bad(&format!("{name:?} is not a table whose events this API key may read; it may read the events of: {names}"))

@@ -8,7 +8,9 @@ use async_graphql::parser::types::OperationType;
 use async_graphql::{Request, Response};
 use parking_lot::Mutex;
 use rowgate_core::problem::{Code, Problem};
+use rowgate_sql::catalog::{Protocol, Scope};
 use rowgate_sql::resolve::Cursors;
+use rowgate_sql::rest;
 
 use super::document::Operation;
 use super::document::selection::{Selected, collect};
@@ -100,7 +102,10 @@ impl Attempt for Read<'_> {
             .map_err(|problem| self.refused(vec![GraphQlError::from(problem.clone()).of_request()]))?;
         let text = self.app.persisted.text(tenant, request).map_err(|error| self.refused(vec![error]))?;
         let operation = schema.operation(&text, request.operation_name.as_deref()).await;
-        let operation = operation.map_err(|errors| self.refused(errors))?;
+        let operation = operation.map_err(|errors| match is_away(context, &scope, &text) {
+            true => RetryReason::Refused(rest::absent()),
+            false => self.refused(errors),
+        })?;
         if let Some(error) = not_run(operation.ty(), self.carries) {
             return Err(match error.problem.code {
                 Code::MethodNotAllowed => RetryReason::Refused(error.into_problem()),
@@ -176,6 +181,14 @@ impl Read<'_> {
         *self.errors.lock() = errors;
         RetryReason::Refused(Problem::new(Code::BadRequest, "the request is refused"))
     }
+}
+
+/// Whether a document that fits no schema names something that the key has a right on and that does not exist now. Then the error
+/// would be gone with the next look, and the answer is that of REST.
+fn is_away(context: &KeyContext, scope: &Scope, text: &str) -> bool {
+    let away = context.snapshot.catalog.names_away(&scope.on(Protocol::GraphQl));
+    let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    !away.is_empty() && text.split(|c| !is_part(c)).any(|word| away.contains(word))
 }
 
 /// Goes on only when the database has said in this request that the key lives: for an answer without a statement.

@@ -110,7 +110,7 @@ pub fn contents(
         .cloned()
         .collect();
 
-    let relationships = Relationships::new(desired, db, &accepted, &refused.links);
+    let relationships = Relationships::new(desired, db, &accepted, (&refused.links, &refused.away));
     let granted = relationships.grants(&subjects);
     let keys = Keys { desired, cluster, db, live, sets, hashes, closed };
     outcome.problems.extend(keys.undying().map(|id| {

@@ -15,7 +15,7 @@ use rowgate_sql::ddl::protection::Writers;
 use rowgate_sql::ddl::records;
 use rowgate_sql::text::Ident;
 
-use super::accept::{Accepted, exposed};
+use super::accept::{Accepted, Away, exposed};
 use super::{Finding, Statement};
 use crate::desired::{Desired, EntitySpec, RelationshipSpec, Security};
 use join::{Columns, Join};
@@ -39,6 +39,8 @@ pub(super) struct Relationships {
     pub(super) judged: BTreeMap<String, Judged>,
     /// By entity and name.
     records: BTreeMap<(String, String), RelationshipRecord>,
+    /// By uid: those that may be served again once what they lead to is there.
+    waiting: BTreeSet<String>,
 }
 
 /// The manifests with an entity for each table that only links others, so that it comes under row-level security and
@@ -84,25 +86,31 @@ pub(in crate::plan) fn is_link(name: &EntityName) -> bool {
 }
 
 impl Relationships {
-    /// `accepted`: the entities that can be served, linking tables among them; `refused`: why other linking tables cannot.
+    /// `accepted`: the entities that can be served, linking tables among them; `refused`: why other linking tables cannot, and
+    /// which entities are away.
     pub(super) fn new(
         desired: &Desired,
         db: &TenantDb,
         accepted: &BTreeMap<EntityName, Accepted<'_>>,
-        refused: &BTreeMap<EntityName, Finding>,
+        (refused, away): (&BTreeMap<EntityName, Finding>, &Away),
     ) -> Relationships {
         let mut all = Relationships::default();
         let mut specs: Vec<&RelationshipSpec> = desired.relationships.iter().collect();
         specs.sort_by(|a, b| a.object.cmp(&b.object));
         for spec in specs {
             let judged = all.judge(spec, desired, db, (accepted, refused));
+            let is_away = |entity: &String| away.keys().any(|name| name.as_str() == entity);
+            if judged.is_err() && [&spec.from.entity, &spec.to.entity].into_iter().any(is_away) {
+                all.waiting.insert(spec.uid.clone());
+            }
             let judged =
                 judged.unwrap_or_else(|finding| Judged { problems: vec![finding], ..Judged::default() });
             all.judged.insert(spec.uid.clone(), judged);
         }
-        // what is served of a Relationship that cannot be read stays
-        let unread = db.relationships.iter().filter(|(_, it)| desired.unread_relationships.contains(&it.uid));
-        for (name, record) in unread {
+        // what is served of a Relationship that cannot be read stays, and of one whose end is away
+        let stays = |uid: &String| desired.unread_relationships.contains(uid) || all.waiting.contains(uid);
+        let staying: Vec<_> = db.relationships.iter().filter(|(_, it)| stays(&it.uid)).collect();
+        for (name, record) in staying {
             all.records.entry(name.clone()).or_insert_with(|| record.clone());
         }
         all
@@ -215,7 +223,10 @@ impl Relationships {
             };
             let mut links: BTreeMap<EntityName, BTreeSet<String>> = BTreeMap::new();
             for record in self.records.values() {
-                let Some(link) = &record.through else { continue };
+                let Some(link) = record.through.as_ref().filter(|_| !self.waiting.contains(&record.uid))
+                else {
+                    continue;
+                };
                 if reads(&record.entity, &record.columns) && reads(&record.to, &record.to_columns) {
                     let name = EntityName::of_link(link.schema.as_str(), link.object.as_str());
                     let columns = link.columns.iter().chain(&link.to_columns);

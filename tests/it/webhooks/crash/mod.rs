@@ -2,6 +2,7 @@
 //! fail, close, hang and answer byte by byte.
 
 mod deliveries;
+mod paused;
 mod points;
 pub(super) mod works;
 

@@ -98,6 +98,11 @@ impl Works {
         }
     }
 
+    /// A signal for one that is there.
+    pub(in crate::webhooks) fn signal(&self, which: usize, signal: Signal) {
+        self.replicas[which].as_ref().expect("it was started").signal(signal);
+    }
+
     /// The id of a new subscription.
     pub(in crate::webhooks) async fn subscribe(
         &self,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use rowgate_tests::servers::postgres::rows;
 use rowgate_tests::servers::receiver::{Answer, Receiver, Request};
 use rowgate_tests::wait::{until, until_ok};
 use rowgate_tests::world::status::condition;
@@ -68,6 +69,36 @@ async fn a_batch_is_tried_again_as_it_was_until_it_is_taken() {
     let statuses: Vec<&Value> = list.iter().rev().map(|it| &it["status"]).collect();
     assert_eq!(statuses, [&json!(500), &json!(503), &json!(302), &Value::Null, &json!(200), &json!(200)]);
     assert_eq!(list[4]["response"], "busy", "{past}");
+}
+
+/// Seen to fail where `Retry-After` is not read.
+#[tokio::test]
+async fn a_receiver_that_asks_for_time_has_it() {
+    let mill = Mill::open().await;
+    let receiver = answering(vec![
+        Answer::Full(429, "Retry-After: 1800".to_owned(), String::new()),
+        Answer::Full(503, "Retry-After: 864000".to_owned(), String::new()),
+    ])
+    .await;
+    let (id, _) = subscribed(&mill, &receiver, &json!({})).await;
+    mill.sql("insert into mill.orders values (1)").await;
+    // the schedule of its own would wait for a second
+    let wait = "select extract(epoch from next_at - last_error_at)::int as n, attempts from dl.subscriptions";
+    let mut superuser = mill.world.superuser("mill").await;
+    let mut waits = async |attempt: i64| {
+        until(&format!("attempt {attempt}"), async || {
+            let found = rows(&mut superuser, wait).await.remove(0);
+            (found["attempts"] == attempt).then(|| found["n"].as_i64().expect("it waits"))
+        })
+        .await
+    };
+    assert!((1_798..=1_802).contains(&waits(1).await));
+    mill.sql("update dl.subscriptions set next_at = now()").await;
+    let longest = waits(2).await;
+    assert!((3_598..=3_602).contains(&longest), "an hour at most: {longest}");
+    let read = mill.told("one", "GET", &format!("/{id}"), Value::Null, 200).await;
+    assert_eq!((&read["state"], &read["delivering"]), (&json!("enabled"), &json!("Failing")), "{read}");
+    assert_eq!(receiver.n_requests(), 2);
 }
 
 #[tokio::test]
@@ -190,10 +221,7 @@ async fn what_is_undelivered_for_30_days_disables_and_is_released() {
     assert_eq!(read["reason"], "Undelivered", "{read}");
     let mut superuser = mill.world.superuser("mill").await;
     let kept = "select 1 as n from dl.backlog";
-    until("its release", async || {
-        rowgate_tests::servers::postgres::rows(&mut superuser, kept).await.is_empty().then_some(())
-    })
-    .await;
+    until("its release", async || rows(&mut superuser, kept).await.is_empty().then_some(())).await;
     assert_eq!(receiver.n_requests(), 0);
 }
 

@@ -78,3 +78,26 @@ async fn stripe_and_standardwebhooks_verify_every_delivery_while_secrets_are_rot
     let given = verified(&packages(), &cases);
     assert_eq!(given, expected.into_iter().map(all).collect::<Vec<_>>());
 }
+
+/// Seen to fail where secrets sign for ever.
+#[tokio::test]
+async fn a_secret_that_was_rotated_out_signs_nothing_once_it_has_expired() {
+    let mill = Mill::open().await;
+    let receiver = Receiver::good().await;
+    let (id, first) = subscribed(&mill, &receiver, &json!({})).await;
+    let rotated = mill.told("one", "POST", &format!("/{id}/secret/rotate"), Value::Null, 200).await;
+    let second = rotated["secret"].as_str().expect("it is shown once");
+    mill.sql("insert into mill.orders values (1)").await;
+    requests(&receiver, 1).await;
+    // as a day later
+    mill.sql(
+        "update dl.subscription_secrets set expires_at = now() - interval '1 second' where expires_at is not null",
+    )
+    .await;
+    mill.sql("insert into mill.orders values (2)").await;
+    let got = requests(&receiver, 2).await;
+    let n_signatures = |request: &Request| request.headers["rowgate-signature"].matches("v1=").count();
+    assert_eq!([n_signatures(&got[0]), n_signatures(&got[1])], [2, 1]);
+    let given = verified(&packages(), &[case(&got[1], &first), case(&got[1], second)]);
+    assert_eq!(given, [all(false), all(true)]);
+}

@@ -1,5 +1,6 @@
 //! What receivers get: signed, in order, tried again, isolated, given up, sent again; and what they never get.
 
+mod again;
 mod failures;
 mod fairness;
 mod libraries;

@@ -36,15 +36,20 @@ struct Captured {
     image: Option<Box<serde_json::value::RawValue>>,
 }
 
-/// The one that was asked for first.
-pub async fn next(conn: &mut PgConnection, subscription: &str) -> Result<Option<Redrive>, PgError> {
+/// The one that was asked for first, while the subscription is held under this lease and not suspended.
+pub async fn next(
+    conn: &mut PgConnection,
+    subscription: &str,
+    lease: &Ulid,
+) -> Result<Option<Redrive>, PgError> {
     let query = sqlx::query_as(
         "select id, attempts, changes::text as changes from dl.dead_letters
-         where subscription = $1 and redrive_at is not null order by redrive_at, at limit 1",
+         where subscription = $1 and redrive_at is not null
+             and exists (select from dl.subscriptions s where s.id = $1 and s.lease = $2 and not s.suspend)
+         order by redrive_at, at limit 1",
     );
-    let Some(Row { id, attempts, changes }) = query.bind(subscription).fetch_optional(conn).await? else {
-        return Ok(None);
-    };
+    let found = query.bind(subscription).bind(lease.as_str()).fetch_optional(conn).await?;
+    let Some(Row { id, attempts, changes }) = found else { return Ok(None) };
     let unreadable = |_| PgError::unexpected("a dead letter holds changes that are not in our form");
     let changes: Vec<Captured> = serde_json::from_str(&changes).map_err(unreadable)?;
     let change = |it: Captured| Change {

@@ -1,10 +1,8 @@
 //! The abuse of one key: a process of its own that asks for all that is dear, on many connections at once, until its input ends.
 #![expect(clippy::print_stdout, reason = "the process that started it reads what it counts")]
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,6 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
+use super::{Counts, count};
 use crate::load;
 use crate::stage::{request, sent};
 
@@ -41,8 +40,6 @@ const SLOW: usize = 4;
 /// Exports that wait, or run, at a time.
 const EXPORTS: usize = 8;
 
-type Counts = Arc<Mutex<BTreeMap<String, u64>>>;
-
 /// Prints how often what was answered how, as JSON.
 pub(crate) async fn run(address: SocketAddr, key: &str) -> Result<(), Box<dyn std::error::Error>> {
     let key = format!("X-API-Key: {key}\r\n");
@@ -67,10 +64,6 @@ pub(crate) async fn run(address: SocketAddr, key: &str) -> Result<(), Box<dyn st
     tokio::task::spawn_blocking(|| io::copy(&mut io::stdin(), &mut io::sink())).await??;
     print!("{}", serde_json::to_string(&*counts.lock().expect("nothing panics"))?);
     Ok(())
-}
-
-fn count(counts: &Counts, name: &str, status: &str) {
-    *counts.lock().expect("nothing panics").entry(format!("{name}: {status}")).or_default() += 1;
 }
 
 async fn ask(address: SocketAddr, name: &str, request: Vec<u8>, counts: Counts) {
