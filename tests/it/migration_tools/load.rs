@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 /// Key, method, entity, and the rest of the path.
-const QUESTIONS: [(&str, &str, &str, &str); 10] = [
+const QUESTIONS: [(&str, &str, &str, &str); 12] = [
     ("all", "GET", "customers", "?$first=5"),
     ("all", "GET", "orders", "?$first=5"),
     ("all", "GET", "products", "?$first=5"),
@@ -20,6 +20,8 @@ const QUESTIONS: [(&str, &str, &str, &str); 10] = [
     ("all", "GET", "open_orders", "?$first=5"),
     ("north", "GET", "customers", "?$first=5"),
     ("north", "GET", "open_orders", "?$first=5"),
+    ("all", "GET", "orders", "?$first=5&$expand=buyer"),
+    ("all", "GET", "customers", "?$first=5&$expand=purchases($first=2)"),
     ("all", "PATCH", "customers", "/id/7"),
     ("all", "PATCH", "products", "/id/7"),
     ("all", "POST", "orders", ""),

@@ -21,6 +21,9 @@ pub struct Relationship {
     pub takes_first: bool,
 }
 
+/// Names of relationships that cannot be followed now, and where they lead, by the entity where they start.
+pub(super) type Away = BTreeMap<EntityName, Vec<(String, EntityName)>>;
+
 /// Which rows of an entity belong to a row around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Link {
@@ -139,9 +142,9 @@ pub(super) fn build(
     entities: &BTreeMap<EntityName, Arc<Entity>>,
     unguarded: &HashSet<EntityName>,
     records: Vec<(RelationshipRecord, u32)>,
-) -> (BTreeMap<EntityName, Vec<Relationship>>, BTreeMap<EntityName, Vec<(String, EntityName)>>) {
+) -> (BTreeMap<EntityName, Vec<Relationship>>, Away) {
     let mut built: BTreeMap<EntityName, Vec<Relationship>> = BTreeMap::new();
-    let mut away: BTreeMap<EntityName, Vec<(String, EntityName)>> = BTreeMap::new();
+    let mut away = Away::new();
     for (record, through) in records {
         let Some(of) = entities.get(&record.entity) else { continue };
         if of.fields.iter().any(|field| field.name == record.name) {

@@ -20,6 +20,7 @@ async fn calls(server: &Server) -> [i64; 2] {
     ["reads", "judged"].map(|name| found[0][name].as_i64().expect("a number"))
 }
 
+/// Seen to fail where a page is shared with nobody.
 #[tokio::test]
 async fn subscriptions_of_one_key_read_and_are_judged_once() {
     let server = Server::with(&["track_functions=pl"]).await;
@@ -52,6 +53,7 @@ async fn subscriptions_of_one_key_read_and_are_judged_once() {
     );
 }
 
+/// Seen to fail where each batch reads a page of its own.
 #[tokio::test]
 async fn batches_of_one_event_share_a_page() {
     let server = Server::with(&["track_functions=pl"]).await;
