@@ -33,7 +33,7 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or abuse, events, exports, neighbours, reconcile, revoked, scale, schemas, unknown-tenants and webhooks, each of which runs by itself only
+    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or abuse, backlog, events, exports, neighbours, reconcile, revoked, scale, schemas, unknown-tenants and webhooks, each of which runs by itself only
     #[arg(long)]
     only: Option<String>,
     /// How many objects there are while reconciling is measured, and how many permission sets with schemas
@@ -92,6 +92,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         None if cli.only.as_deref() == Some("webhooks") => {
             webhooks::run().await;
+            Ok(())
+        }
+        None if cli.only.as_deref() == Some("backlog") => {
+            webhooks::backlog::run(cli.rounds).await;
             Ok(())
         }
         Some(Role::Sign { address }) => {

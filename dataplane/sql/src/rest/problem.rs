@@ -92,7 +92,7 @@ pub fn not_found(catalog: &Catalog, scope: &Scope, asked: &str) -> Problem {
     did_you_mean(problem, nearest(asked, names.filter(|name| *name != asked)))
 }
 
-/// Of an entity that the scope has a right on, and that does not exist in the database now.
+/// Of an entity that the scope has a right on, and that cannot be served now.
 #[must_use]
 pub fn absent() -> Problem {
     closed(Closure::Absent)
@@ -101,7 +101,7 @@ pub fn absent() -> Problem {
 fn closed(closure: Closure) -> Problem {
     let what = match closure {
         Closure::Absent => {
-            "what this entity stands for does not exist in the database now, or is being replaced; try again after the time in Retry-After"
+            "this entity cannot be served now: what it stands for does not exist in the database, is being replaced, or was refused; try again after the time in Retry-After, or see the status of the Tenant"
         }
         Closure::Unguarded(EntityKind::Table | EntityKind::View) => {
             "row-level security of this entity was turned off in the database, so the entity is closed; it reopens automatically once that is repaired"

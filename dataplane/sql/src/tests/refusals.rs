@@ -357,7 +357,7 @@ fn an_entity_that_does_not_exist_now_is_unavailable_to_who_has_a_permission_on_i
         rest::collection(&catalog, scope, &entity_name(entity), &request, cursors)
     };
     for (scope, entity, code, words) in [
-        (&with, "lines", Unavailable, "does not exist in the database now"),
+        (&with, "lines", Unavailable, "cannot be served now"),
         (&with, "absent", EntityNotFound, "no such entity"),
         (&Scope::default(), "lines", EntityNotFound, "no such entity"),
     ] {
@@ -373,7 +373,7 @@ fn an_entity_that_does_not_exist_now_is_unavailable_to_who_has_a_permission_on_i
         ("$filter=lines/any()", UnknownField),
         ("$orderby=parcels/id", UnknownField),
     ] {
-        check(read(&with, "orders", options), Unavailable, "does not exist in the database now", options);
+        check(read(&with, "orders", options), Unavailable, "cannot be served now", options);
         check(read(&granted, "orders", options), otherwise, "no relationship", options);
     }
     let names = catalog.names_away(&with);

@@ -2,6 +2,7 @@
 //! a slow receiver do to others.
 #![expect(clippy::print_stdout, reason = "the tables are what the program is for")]
 
+pub(crate) mod backlog;
 pub(crate) mod bare;
 mod mill;
 mod sink;
@@ -26,6 +27,8 @@ const MANY: usize = 1_000;
 /// Hosts that these are spread over: a host gets 16 requests at a time.
 const HOSTS: usize = 100;
 const SLOW: usize = 200;
+/// For which rows are written where latency is measured.
+const SECONDS: u64 = 5;
 
 pub(crate) async fn run() {
     println!("# Webhooks, events of 2 kB\n");
@@ -104,12 +107,12 @@ async fn latency() {
     let say = |what: &str, times: Vec<f64>| {
         println!("| {what} | {:.1} | {:.1} |", at(&times, 50), at(&times, 99));
     };
-    let _warm = by_sql(&mill, &sink, 200).await;
-    say("200 writes a second by SQL", by_sql(&mill, &sink, 200).await);
-    say("1,000 writes a second by SQL", by_sql(&mill, &sink, 1_000).await);
-    let mut foreign = mill.server.connect("mill").await;
+    let _warm = by_sql(&mill, &sink, 200, SECONDS).await;
+    say("200 writes a second by SQL", by_sql(&mill, &sink, 200, SECONDS).await);
+    say("1,000 writes a second by SQL", by_sql(&mill, &sink, 1_000, SECONDS).await);
+    let mut foreign = mill.sql().await;
     execute(&mut foreign, "begin; insert into b.other values (1)").await;
-    say("200 behind a foreign transaction that stays open", by_sql(&mill, &sink, 200).await);
+    say("200 behind a foreign transaction that stays open", by_sql(&mill, &sink, 200, SECONDS).await);
     execute(&mut foreign, "rollback").await;
     let mut times = Vec::new();
     for _ in 0..500 {
@@ -121,12 +124,12 @@ async fn latency() {
     println!();
 }
 
-/// So many a second, for five seconds.
-async fn by_sql(mill: &Mill, sink: &Sink, rate: u64) -> Vec<f64> {
-    let mut writer = mill.server.connect("mill").await;
+/// Milliseconds from commit to receiver, sorted, of so many writes a second for so many seconds.
+async fn by_sql(mill: &Mill, sink: &Sink, rate: u64, seconds: u64) -> Vec<f64> {
+    let mut writer = mill.sql().await;
     execute(&mut writer, "set synchronous_commit = off").await;
     let (mut turn, mut times) = (interval(Duration::from_micros(1_000_000 / rate)), Vec::new());
-    for _ in 0..rate * 5 {
+    for _ in 0..rate * seconds {
         turn.tick().await;
         let id = mill::one(&mut writer).await;
         times.push((id, Instant::now()));
@@ -167,7 +170,7 @@ async fn many() {
     let mut times = Vec::new();
     let took = mill.cpu_of(async || {
         for _ in 0..n_events {
-            let mut writer = mill.server.connect("mill").await;
+            let mut writer = mill.sql().await;
             let id = mill::one(&mut writer).await;
             let committed = (id, Instant::now());
             for i in 0..MANY {
@@ -192,12 +195,12 @@ async fn slow() {
     let (sink, slow) = (Sink::open("127.0.0.1").await, Sink::slow("127.0.0.2", Duration::from_secs(1)).await);
     mill.subscribe(&sink.url("/one"), 100, false).await;
     println!("| From commit to receiver, 50 writes a second | p50 ms | p99 ms |\n|---|---|---|");
-    let times = by_sql(&mill, &sink, 50).await;
+    let times = by_sql(&mill, &sink, 50, SECONDS).await;
     println!("| alone | {:.1} | {:.1} |", at(&times, 50), at(&times, 99));
     for i in 0..SLOW {
         mill.subscribe(&slow.url(&format!("/{i}")), 100, false).await;
     }
-    let times = by_sql(&mill, &sink, 50).await;
+    let times = by_sql(&mill, &sink, 50, SECONDS).await;
     println!(
         "| beside {SLOW} subscriptions to a slow host | {:.1} | {:.1} |",
         at(&times, 50),

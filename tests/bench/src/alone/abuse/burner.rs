@@ -21,20 +21,20 @@ const STATEMENT: &str = "select count(*) from generate_series(1, 50000)";
 
 /// What is to be burned, in cores, and in how many sessions of PostgreSQL.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Burn {
-    pub(super) outside: f64,
-    pub(super) postgres: f64,
-    pub(super) n_sessions: usize,
+pub(crate) struct Burn {
+    pub(crate) outside: f64,
+    pub(crate) postgres: f64,
+    pub(crate) n_sessions: usize,
 }
 
 /// It ends with this value.
-pub(super) struct Burner {
-    pub(super) threads: Child,
+pub(crate) struct Burner {
+    pub(crate) threads: Child,
     _sessions: JoinSet<()>,
 }
 
 impl Burner {
-    pub(super) async fn light(server: &Server, burn: Burn) -> Burner {
+    pub(crate) async fn light(server: &Server, burn: Burn) -> Burner {
         let program = std::env::current_exe().expect("a running program has a path");
         let mut command = Command::new(program);
         command.args(["burn", &burn.outside.to_string()]).stdin(Stdio::null());

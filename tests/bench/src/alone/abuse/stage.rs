@@ -173,7 +173,8 @@ impl Stage {
     }
 }
 
-async fn runnable(roots: [u32; 2], is_over: Arc<AtomicBool>) -> f64 {
+/// How many processes of PostgreSQL below these run or wait for a core, on average, until it is over.
+pub(crate) async fn runnable(roots: [u32; 2], is_over: Arc<AtomicBool>) -> f64 {
     let (mut n_looks, mut n_runnable) = (0, 0);
     while !is_over.load(Ordering::Relaxed) {
         sleep(Duration::from_millis(500)).await;

@@ -1,6 +1,7 @@
 //! A tenant whose rows of 2 kB are captured, and one replica that delivers.
 
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rowgate_tests::client::Client;
@@ -13,9 +14,11 @@ use sqlx::PgConnection;
 
 use crate::account;
 
-const TENANT: &str = "apiVersion: v1
+fn manifest(tenant: &str) -> String {
+    format!(
+        "apiVersion: v1
 kind: ConfigMap
-metadata: {name: s}
+metadata: {{name: {tenant}-script}}
 data:
   schema.sql: |
     create schema b;
@@ -24,29 +27,33 @@ data:
 ---
 apiVersion: rowgate.dev/v1alpha1
 kind: Tenant
-metadata: {name: mill}
+metadata: {{name: {tenant}}}
 spec:
-  database: {bootstrap: {configMapRef: {name: s}}}
-  webhooks: {allowHttp: true}
-  limits: {subscriptions: 5000}
+  database: {{bootstrap: {{configMapRef: {{name: {tenant}-script}}}}}}
+  webhooks: {{allowHttp: true}}
+  limits: {{subscriptions: 5000}}
   entities:
-    - {name: orders, source: {schema: b, object: orders}, events: true, rowLevelSecurity: {none: true}}
+    - {{name: orders, source: {{schema: b, object: orders}}, events: true, rowLevelSecurity: {{none: true}}}}
   shared:
     permissions:
-      - {entity: orders, actions: [read, create], fields: {include: ['*']}}
+      - {{entity: orders, actions: [read, create], fields: {{include: ['*']}}}}
 ---
 apiVersion: rowgate.dev/v1alpha1
 kind: ApiKey
-metadata: {name: all}
-spec: {tenantRef: {name: mill}}
-";
+metadata: {{name: {tenant}-key}}
+spec:
+  tenantRef: {{name: {tenant}}}
+"
+    )
+}
 
 pub(super) struct Mill {
-    pub(super) server: Server,
-    pub(super) replica: DataPlane,
+    pub(super) server: Arc<Server>,
+    pub(super) replica: Arc<DataPlane>,
+    tenant: &'static str,
     key: String,
     client: Client,
-    _world: World,
+    _world: Arc<World>,
 }
 
 fn reaches_loopback(command: &mut Command) {
@@ -61,14 +68,36 @@ pub(super) async fn one(writer: &mut PgConnection) -> i64 {
 
 impl Mill {
     pub(super) async fn open() -> Mill {
+        let [mill] = Mill::several(["mill"]).await;
+        mill
+    }
+
+    /// Tenants that one replica delivers for.
+    pub(super) async fn several<const N: usize>(tenants: [&'static str; N]) -> [Mill; N] {
         let settings = ["shared_buffers=256MB", "fsync=on", "full_page_writes=on", "max_connections=200"];
-        let server = Server::with(&settings).await;
-        let mut world = World::on(&server, &[("mill.yaml", TENANT)]);
+        let server = Arc::new(Server::with(&settings).await);
+        let texts = tenants.map(|tenant| (format!("{tenant}.yaml"), manifest(tenant)));
+        let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (&**name, &**text)).collect();
+        let mut world = World::on(&server, &files);
         world.start_with(reaches_loopback).await;
-        let key = world.key("all");
+        let keys = tenants.map(|tenant| world.key(&format!("{tenant}-key")));
         let _ended = world.stop().await;
-        let replica = world.replica_with(reaches_loopback).await;
-        Mill { server, replica, key, client: Client::new(), _world: world }
+        let replica = Arc::new(world.replica_with(reaches_loopback).await);
+        let world = Arc::new(world);
+        let mut keys = keys.into_iter();
+        tenants.map(|tenant| Mill {
+            server: server.clone(),
+            replica: replica.clone(),
+            tenant,
+            key: keys.next().expect("one for each tenant"),
+            client: Client::new(),
+            _world: world.clone(),
+        })
+    }
+
+    /// The superuser in its database.
+    pub(super) async fn sql(&self) -> PgConnection {
+        self.server.connect(self.tenant).await
     }
 
     async fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
@@ -92,8 +121,17 @@ impl Mill {
         made["id"].as_str().expect("an id").to_owned()
     }
 
+    /// As they are listed.
+    pub(super) async fn subscriptions(&self) -> Value {
+        self.ask("GET", "/api/ddl/events/webhooks", &Value::Null).await
+    }
+
     pub(super) async fn resume(&self, subscription: &str) {
-        self.ask("PATCH", &format!("/api/ddl/events/webhooks/{subscription}"), &json!({"suspend": false}))
+        self.suspend(subscription, false).await;
+    }
+
+    pub(super) async fn suspend(&self, subscription: &str, suspend: bool) {
+        self.ask("PATCH", &format!("/api/ddl/events/webhooks/{subscription}"), &json!({"suspend": suspend}))
             .await;
     }
 
@@ -103,7 +141,7 @@ impl Mill {
 
     /// By one statement.
     pub(super) async fn insert(&self, n: i64) {
-        let mut conn = self.server.connect("mill").await;
+        let mut conn = self.sql().await;
         let insert =
             sqlx::query("insert into b.orders (body) select repeat('x', 1800) from generate_series(1, $1)");
         insert.bind(n).execute(&mut conn).await.expect("they are inserted");
@@ -111,13 +149,15 @@ impl Mill {
 
     /// The id of a row that was made through the replica.
     pub(super) async fn post(&self) -> i64 {
-        let made = self.ask("POST", "/auth/mill/api/orders", &json!({"body": "x".repeat(1800)})).await;
+        let made = self
+            .ask("POST", &format!("/auth/{}/api/orders", self.tenant), &json!({"body": "x".repeat(1800)}))
+            .await;
         made["value"][0]["id"].as_i64().expect("an id")
     }
 
     /// Returns when nothing is left to be written of it.
     pub(super) async fn is_delivered(&self, subscription: &str) {
-        let mut conn = self.server.connect("mill").await;
+        let mut conn = self.sql().await;
         let done = format!(
             "select 1 from dl.subscriptions where id = '{subscription}' and lease is null and batch_id is null"
         );

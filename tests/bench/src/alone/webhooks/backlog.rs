@@ -1,0 +1,136 @@
+//! What a tenant with a backlog of a million events takes from the deliveries of another one: the time from commit to receiver beside it, and
+//! beside a control that uses as much CPU outside Rowgate.
+#![expect(clippy::print_stdout, reason = "the tables are what the program is for")]
+
+use std::process::{self, Child};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use rowgate_tests::servers::postgres::{Server, rows};
+use rowgate_tests::wait::until;
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+
+use super::mill::Mill;
+use super::sink::Sink;
+use super::{at, by_sql};
+use crate::account;
+use crate::alone::abuse::burner::{Burn, Burner};
+use crate::alone::abuse::stage::runnable;
+use crate::alone::abuse::{Run, interleaved, report};
+
+/// Of each subscription, in rows of 100 bytes.
+const EVENTS: i64 = 1_000_000;
+const INSERTED: i64 = 50_000;
+const SUBSCRIPTIONS: usize = 4;
+/// Writes of the neighbor, and for how long.
+const RATE: u64 = 100;
+const SECONDS: u64 = 10;
+/// From the beginning of the deliveries until they count.
+const RISE: Duration = Duration::from_secs(2);
+
+struct Stage {
+    loaded: Mill,
+    neighbor: Mill,
+    sink: Sink,
+    subscriptions: Vec<String>,
+    other: Server,
+}
+
+pub(crate) async fn run(n_rounds: usize) {
+    println!(
+        "# {SUBSCRIPTIONS} subscriptions of a tenant with {EVENTS} events to deliver each, beside deliveries of another tenant, {n_rounds} interleaved rounds\n"
+    );
+    let stage = Stage::set().await;
+    let before = stage.waiting().await;
+    let all = interleaved(n_rounds, async |beside, burn| stage.measure(beside, burn).await).await;
+    report(&all);
+    let n = before - stage.waiting().await;
+    println!("Of the backlog {n} events were delivered.");
+    assert!(0 < stage.waiting().await, "the backlog has to last");
+}
+
+impl Stage {
+    async fn set() -> Stage {
+        let [loaded, neighbor] = Mill::several(["loaded", "neighbor"]).await;
+        let sink = Sink::open("127.0.0.1").await;
+        neighbor.subscribe(&sink.url("/one"), 100, false).await;
+        let mut subscriptions = Vec::new();
+        for i in 0..SUBSCRIPTIONS {
+            let url = unread(&format!("127.0.3.{}", i + 1)).await;
+            subscriptions.push(loaded.subscribe(&url, 100, true).await);
+        }
+        let mut conn = loaded.sql().await;
+        for _ in 0..EVENTS / INSERTED {
+            let insert = sqlx::query(
+                "insert into b.orders (body) select repeat('x', 100) from generate_series(1, $1)",
+            );
+            insert.bind(INSERTED).execute(&mut conn).await.expect("they are inserted");
+        }
+        let stage = Stage { loaded, neighbor, sink, subscriptions, other: Server::own().await };
+        let all = EVENTS * i64::try_from(SUBSCRIPTIONS).expect("small");
+        until("the events", async || (stage.waiting().await == all).then_some(())).await;
+        stage
+    }
+
+    /// Events that the loaded tenant has to deliver.
+    async fn waiting(&self) -> i64 {
+        let listed = self.loaded.subscriptions().await;
+        let lags = listed["subscriptions"].as_array().into_iter().flatten().map(|it| it["lagEvents"].as_i64());
+        lags.map(|lag| lag.expect("a number")).sum()
+    }
+
+    async fn suspend(&self, suspend: bool) {
+        for subscription in &self.subscriptions {
+            self.loaded.suspend(subscription, suspend).await;
+        }
+        if suspend {
+            let mut conn = self.loaded.sql().await;
+            let held = "select 1 from dl.subscriptions where lease is not null";
+            until("the last delivery", async || rows(&mut conn, held).await.is_empty().then_some(())).await;
+        }
+    }
+
+    async fn measure(&self, beside: usize, burn: Burn) -> Run {
+        if beside == 1 {
+            self.suspend(false).await;
+        }
+        let burner = match beside {
+            2 => Some(Burner::light(&self.other, burn).await),
+            _ => None,
+        };
+        sleep(RISE).await;
+        let servers = [self.loaded.server.pid(), self.other.pid()];
+        let children: Vec<u32> =
+            burner.iter().map(|it| Child::id(&it.threads)).chain([process::id()]).collect();
+        let used = || {
+            let postgres = servers.map(account::tree).concat();
+            [&[self.loaded.replica.pid()][..], &children, &postgres].map(account::cpu)
+        };
+        let (before, began) = (used(), Instant::now());
+        let is_over = Arc::new(AtomicBool::new(false));
+        let counting = tokio::spawn(runnable(servers, is_over.clone()));
+        let times = by_sql(&self.neighbor, &self.sink, RATE, SECONDS).await;
+        is_over.store(true, Ordering::Relaxed);
+        let (after, seconds) = (used(), began.elapsed().as_secs_f64());
+        drop(burner);
+        if beside == 1 {
+            self.suspend(true).await;
+        }
+        self.sink.forget();
+        let cores = [0, 1, 2].map(|i| ((after[i] - before[i]) / seconds).max(0.0));
+        let n_runnable = counting.await.expect("no panic");
+        Run { p50: at(&times, 50), p99: at(&times, 99), n_failures: 0, cores, n_runnable }
+    }
+}
+
+/// The address of a receiver that takes everything and reads nothing of it.
+async fn unread(host: &str) -> String {
+    let listener = TcpListener::bind((host, 0)).await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let app = Router::new().fallback(async |_body: axum::body::Bytes| ());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    format!("http://{address}/")
+}
