@@ -34,7 +34,7 @@ pub struct Catalog {
     pub scopes: HashMap<String, Arc<Scope>>,
     /// By the entity where they start; who may follow one: [`Catalog::relationships`].
     pub(crate) relationships: BTreeMap<EntityName, Vec<Relationship>>,
-    /// Those left out because where they lead, or the table between, is not there now.
+    /// Those left out because the entity where they lead is not there now.
     pub(crate) away: relationship::Away,
     /// Entities left out, because the relation, a key column or one that protection or hiding stands on is not there, or
     /// two columns have one exposed name.

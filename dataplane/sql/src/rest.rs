@@ -10,4 +10,4 @@ pub mod query_string;
 
 pub use address::{allowed, key_path};
 pub use door::{call, collection, delete, insert, may_call, may_insert, may_upsert, row, upsert};
-pub use problem::{absent, not_found};
+pub use problem::{absent, not_found, unguarded};

@@ -1,6 +1,7 @@
 //! A request's whole way, from query string to SQL. The catalog that all of these tests ask is here.
 
 mod calls;
+mod closed;
 mod groups;
 mod limits;
 mod nested;

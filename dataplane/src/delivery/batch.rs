@@ -11,7 +11,7 @@ use rowgate_pg::tenant::events::{Change, Position};
 use rowgate_sql::catalog::Entity;
 
 use super::payload::{PayloadError, PayloadQueries};
-use crate::api::events::request::{Source, readable};
+use crate::api::events::request::{Source, hindrance, readable};
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::tenants::snapshot::Snapshot;
@@ -76,9 +76,13 @@ pub(super) async fn payload(
     }
 }
 
-/// The tables of a subscription whose events the key may read by now: those that are named, or all.
-pub(super) fn sources(context: &KeyContext, tables: Option<&[String]>) -> Vec<Source> {
+/// The tables of a subscription whose events the key may read by now: those that are named, or all. None while one of them is closed.
+pub(super) fn sources(context: &KeyContext, tables: Option<&[String]>) -> Result<Vec<Source>, Problem> {
     let (catalog, scope) = (&context.snapshot.catalog, context.snapshot.scope(&context.key));
+    let names: Option<Vec<&str>> = tables.map(|names| names.iter().map(String::as_str).collect());
+    if let Some(problem) = hindrance(catalog, &scope, names.as_deref()) {
+        return Err(problem);
+    }
     let is_it = |name: &String, entity: &Entity| {
         name == entity.name.as_str()
             || name.split_once('.') == Some((entity.schema.as_str(), entity.object.as_str()))
@@ -93,7 +97,7 @@ pub(super) fn sources(context: &KeyContext, tables: Option<&[String]>) -> Vec<So
             sources.push(Source { entity: entity.name.clone(), table });
         }
     }
-    sources
+    Ok(sources)
 }
 
 /// Tells one catalog of a tenant from another.
@@ -113,7 +117,7 @@ impl Batch {
     ) -> Result<Batch, Hindrance> {
         let tenant = &caller.tenant;
         let context = tenant.authenticate(&caller.credential).await?;
-        let sources = sources(&context, claimed.tables.as_deref());
+        let sources = sources(&context, claimed.tables.as_deref())?;
         let ahead = reading.ahead(caller, claimed, &sources, from, end.is_none().then_some(limit)).await?;
         let is_over_end = |at: Position| end.is_some_and(|end| end < at);
         if ahead.changes().any(|change| change.image.is_none() && !is_over_end(change.at)) {

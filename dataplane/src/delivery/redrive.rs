@@ -2,35 +2,41 @@
 
 use rowgate_core::name::Ulid;
 use rowgate_core::webhook::step::Failure;
-use rowgate_pg::tenant::delivery::dead_letters::{self, Redrive};
+use rowgate_pg::tenant::delivery::dead_letters::{self, Next, Redrive};
 use rowgate_pg::tenant::events::Page;
 
 use super::batch;
 use super::payload::PayloadQueries;
-use super::worker::Worker;
+use super::worker::{OwnerDied, Worker};
 use crate::api::events::given::Given;
 
 /// Sends those that are asked for. What the key may not read any more is left out, and where nothing is left the dead letter
-/// counts as delivered.
-pub(super) async fn all(worker: &Worker) {
-    while let Some(redrive) = next(worker).await {
-        if one(worker, redrive).await.is_none() {
-            return;
+/// counts as delivered. False: the subscription is not to be delivered to now.
+pub(super) async fn all(worker: &Worker) -> bool {
+    loop {
+        let Some(_place) = worker.place().await else { return false };
+        match next(worker).await {
+            Some(Next::Nothing) => return true,
+            Some(Next::One(redrive)) => match one(worker, redrive).await {
+                Some(()) => {}
+                None => return false,
+            },
+            Some(Next::Held) | None => return false,
         }
     }
 }
 
-async fn next(worker: &Worker) -> Option<Redrive> {
+/// `None`: the database does not say.
+async fn next(worker: &Worker) -> Option<Next> {
     let (id, lease) = (worker.claimed.id.clone(), worker.lease.clone());
     let next = worker
         .tenant
         .on_deliveries(move |conn| Box::pin(async move { dead_letters::next(conn, &id, &lease).await }));
-    next.await.ok().flatten()
+    next.await.ok()
 }
 
 /// `None`: none is sent now.
 async fn one(worker: &Worker, redrive: Redrive) -> Option<()> {
-    let _place = worker.app.sender.place(&worker.claimed.url, &worker.tenant.id).await;
     let (events, payload_error) = events(worker, &redrive).await?;
     let outcome = match events.is_empty() {
         true => None,
@@ -43,7 +49,7 @@ async fn one(worker: &Worker, redrive: Redrive) -> Option<()> {
             };
             match sent {
                 Ok(outcome) => Some(outcome),
-                Err(_hindered) => return None,
+                Err(OwnerDied) => return None,
             }
         }
     };
@@ -64,7 +70,7 @@ async fn one(worker: &Worker, redrive: Redrive) -> Option<()> {
 async fn events(worker: &Worker, redrive: &Redrive) -> Option<(Vec<(String, String)>, Option<String>)> {
     let caller = &worker.caller;
     let context = caller.tenant.authenticate_fresh(&caller.credential).await.ok()?;
-    let sources = batch::sources(&context, worker.claimed.tables.as_deref());
+    let sources = batch::sources(&context, worker.claimed.tables.as_deref()).ok()?;
     let changes = redrive.changes.clone();
     let (next, generation) = changes.last().map(|last| (last.at, last.generation))?;
     let page = Page { changes, next, generation };

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rowgate_core::name::Ulid;
+use rowgate_core::problem::Code;
 use rowgate_core::webhook::destination::{Destination, Policy};
 use rowgate_core::webhook::secret::WebhookSecret;
 use rowgate_core::webhook::step::{Effect, Failure, Input, State, Status, step};
@@ -12,12 +13,12 @@ use rowgate_pg::tenant::delivery::commit::{self, Attempted, DeadLetter, Standing
 use rowgate_pg::tenant::delivery::{self, Claimed};
 use rowgate_pg::tenant::events::Position;
 use rowgate_program::entropy;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::batch::reading::Reading;
 use super::batch::{Batch, Hindrance};
 use super::message::Message;
-use super::sender::{Posted, SendFailure};
+use super::sender::{HostPermit, Posted, SendFailure};
 use super::{claimed as convert, redrive};
 use crate::api::events::shared::Reader;
 use crate::app::App;
@@ -26,6 +27,10 @@ use crate::tenants::tenant::Tenant;
 
 /// Between two looks whether the owner key of a request under way still lives.
 const CHECK: Duration = Duration::from_millis(750);
+/// What is delivered to without a pause is claimed anew after so long: a secret that signs no more is among what was claimed.
+const CLAIM_AGE: Duration = Duration::from_mins(1);
+/// A place at a receiver that came later than this may be one for a subscription that was changed meanwhile.
+const LATE: Duration = Duration::from_millis(500);
 /// Of what was sent and of what was answered, this much is kept to be looked at.
 const EXCERPT: usize = 4096;
 
@@ -39,6 +44,8 @@ pub(super) struct Worker {
     pub(super) secrets: Vec<WebhookSecret>,
     pub(super) caller: Caller,
     reading: Reading,
+    /// When it was claimed.
+    began: Instant,
 }
 
 /// What became of one request.
@@ -48,6 +55,9 @@ pub(super) struct Outcome {
     pub(super) failure: Option<Failure>,
 }
 
+/// There is no outcome: the key died while the request was under way.
+pub(super) struct OwnerDied;
+
 impl Worker {
     pub(super) fn new(app: Arc<App>, tenant: Arc<Tenant>, lease: Ulid, claimed: Claimed) -> Option<Worker> {
         let owner: Ulid = claimed.owner_key.parse().ok()?;
@@ -55,14 +65,14 @@ impl Worker {
         let secrets = claimed.secrets.iter().filter_map(open).collect();
         let caller = Caller::owner(&tenant, owner, app.body_memory.clone());
         let reading = Reading::new(Reader::new(app.shared_reads.clone()));
-        Some(Worker { app, tenant, lease, claimed, secrets, caller, reading })
+        Some(Worker { app, tenant, lease, claimed, secrets, caller, reading, began: Instant::now() })
     }
 
     /// Delivers what is there. The lease is given back with the last that is written, or runs out.
     pub(super) async fn run(mut self) {
         let mut state = convert::state(&self.claimed, Timestamp::now());
-        if self.claimed.redrives {
-            redrive::all(&self).await;
+        if self.claimed.redrives && !redrive::all(&self).await {
+            return self.give_back().await;
         }
         while state.status == Status::Enabled && !self.app.draining.is_cancelled() {
             let Some(next) = self.deliver(&state).await else { return };
@@ -78,13 +88,9 @@ impl Worker {
         let limit = state.batch_limit.map_or(most, |limit| limit.min(most)).max(1);
         let limit = usize::try_from(limit).unwrap_or(1);
         // a place at the receiver first: what is sent is what the key sees when it is sent
-        let place = self.app.sender.place(&self.claimed.url, &self.tenant.id);
-        let _place = tokio::select! {
-            place = place => place,
-            () = self.app.draining.cancelled() => {
-                self.give_back().await;
-                return None;
-            }
+        let Some(_place) = self.place().await else {
+            self.give_back().await;
+            return None;
         };
         let reading = &mut self.reading;
         let batch = match Batch::next(reading, &self.caller, &self.claimed, state.cursor, end, limit).await {
@@ -103,7 +109,7 @@ impl Worker {
         };
         let outcome = match sent {
             Ok(outcome) => outcome,
-            Err(hindrance) => return self.stop(state, hindrance).await,
+            Err(OwnerDied) => return self.stop(state, Hindrance::OwnerInactive).await,
         };
         let n_events = u32::try_from(batch.events.len()).unwrap_or(u32::MAX);
         let input = match &outcome.failure {
@@ -120,15 +126,37 @@ impl Worker {
         self.write(state, input, batch, Some(outcome)).await
     }
 
-    /// Sends events, as a batch of that id, and looks meanwhile whether the owner key lives. Without an outcome, the request was
-    /// broken off.
+    /// One of the requests that the receiver's host gets at a time. `None`: this replica ends, or the subscription was changed while
+    /// this one waited.
+    pub(super) async fn place(&self) -> Option<HostPermit> {
+        let asked = Instant::now();
+        let place = tokio::select! {
+            place = self.app.sender.place(&self.claimed.url, &self.tenant.id) => place,
+            () = self.app.draining.cancelled() => return None,
+        };
+        if asked.elapsed() < LATE {
+            return Some(place);
+        }
+        let (id, lease) = (self.claimed.id.clone(), self.lease.clone());
+        let standing = self
+            .tenant
+            .on_deliveries(move |conn| Box::pin(async move { commit::standing(conn, &id, &lease).await }));
+        let standing = standing.await.ok().flatten()?;
+        self.is_as_claimed(standing).then_some(place)
+    }
+
+    fn is_as_claimed(&self, standing: Standing) -> bool {
+        standing.version == self.claimed.version && !standing.suspend
+    }
+
+    /// Sends events, as a batch of that id, and looks meanwhile whether the owner key lives.
     pub(super) async fn send(
         &self,
         id: &Ulid,
         attempt: u32,
         replay: bool,
         events: &[(String, String)],
-    ) -> Result<Outcome, Hindrance> {
+    ) -> Result<Outcome, OwnerDied> {
         let now = Timestamp::now();
         let message = Message {
             id: id.as_str(),
@@ -151,7 +179,7 @@ impl Worker {
                 let post = self.app.sender.post(&destination, &policy, headers, body.clone());
                 tokio::select! {
                     sent = post => sent,
-                    hindrance = self.hindered() => return Err(hindrance),
+                    () = self.owner_died() => return Err(OwnerDied),
                 }
             }
         };
@@ -211,12 +239,13 @@ impl Worker {
         self.tenant.current().is_some_and(|now| now.catalog.limits.webhooks_allow_http)
     }
 
-    /// Ends when the owner key is dead, or cannot be asked for: cut off from the database, this replica gives nothing to anyone.
-    async fn hindered(&self) -> Hindrance {
+    /// Ends when the owner key is dead. While the database cannot be asked nothing is known, and what is under way has left already.
+    async fn owner_died(&self) {
         loop {
             sleep(CHECK).await;
-            if let Err(problem) = self.tenant.authenticate_fresh(&self.caller.credential).await {
-                return problem.into();
+            let looked = self.tenant.authenticate_fresh(&self.caller.credential).await;
+            if looked.is_err_and(|problem| problem.code == Code::Unauthorized) {
+                return;
             }
         }
     }
@@ -262,7 +291,7 @@ impl Worker {
         let goes_on = next.status == Status::Enabled && next.batch.is_none() && next.cursor.tick <= newest;
         written.keeps_lease = goes_on;
         let standing = self.commit(batch.of_log, written).await?;
-        let is_same = standing.version == self.claimed.version && !standing.suspend;
+        let is_same = self.is_as_claimed(standing) && self.began.elapsed() < CLAIM_AGE;
         match goes_on && is_same {
             true => Some(next),
             false => {
@@ -275,7 +304,7 @@ impl Worker {
         }
     }
 
-    /// Ends without a batch; only of a dead owner that is written down.
+    /// Ends without a batch. A dead owner is written down; what passes is tried again.
     async fn stop(&self, state: &State<Position>, hindrance: Hindrance) -> Option<State<Position>> {
         match hindrance {
             Hindrance::OwnerInactive => {

@@ -41,6 +41,8 @@ async fn is_away_by_every_way(trade: &Trade, entity: &str) {
                 "api/orders?$first=1&$orderby=buyer/name",
                 "graphql?query={orders(first:1){items{id buyer{name}}}}",
                 "graphql?query=query($f:CustomersFilterInput){orders(first:1){items{id}}}",
+                "graphql?query=query($f:OrdersFilterInput){orders(first:1,filter:$f){items{id}}}\
+                    &variables={\"f\":{\"buyer\":{\"region\":{\"eq\":\"north\"}}}}",
             ]
             .map(str::to_owned),
         );

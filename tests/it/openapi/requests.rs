@@ -23,6 +23,8 @@ fn schemathesis(fixture: &Fixture, document: &Value, folder: &Path, further: &[&
         .arg(packages().join("python"))
         .args(["run", "--no-color", "--warnings", "off", "--no-shrink", "--suppress-health-check", "all"])
         .args(["--generation-database", "none", "--seed", "2026", "--checks", CHECKS])
+        // one that waits for events takes up to 30 s
+        .args(["--request-timeout", "40"])
         .args(["--url", &fixture.world.url(), "--header", &format!("X-API-Key: {key}")])
         .args(further)
         .arg(&file)

@@ -273,8 +273,9 @@ fn scope(
     let mut closed: HashMap<EntityName, ClosedEntity> = HashMap::new();
     for permission in permissions {
         let Some(entity) = entities.get(&permission.entity) else {
-            let missing = missing.get(&permission.entity).cloned();
-            closed.extend(missing.map(|it| (permission.entity.clone(), it)));
+            if let Some(missing) = missing.get(&permission.entity) {
+                closed.entry(permission.entity.clone()).or_insert_with(|| missing.clone()).grant(permission);
+            }
             continue;
         };
         let rights = all.entry(permission.entity.clone()).or_insert_with(|| nothing(entity));
@@ -283,7 +284,9 @@ fn scope(
     for (name, rights) in &all {
         let entity = &entities[name];
         if !entity.fields.is_empty() && !rights.is_of_any_field() {
-            closed.insert(name.clone(), ClosedEntity::from(&**entity));
+            let mut fresh = ClosedEntity::from(&**entity);
+            permissions.iter().filter(|it| it.entity == *name).for_each(|it| fresh.grant(it));
+            closed.insert(name.clone(), fresh);
         }
     }
     Scope { entities: Arc::new(all), closed: Arc::new(closed), ..Scope::default() }

@@ -21,8 +21,8 @@ pub struct Relationship {
     pub takes_first: bool,
 }
 
-/// Names of relationships that cannot be followed now, and where they lead, by the entity where they start.
-pub(super) type Away = BTreeMap<EntityName, Vec<(String, EntityName)>>;
+/// Relationships to entities that are not there now, by the entity where they start.
+pub(super) type Away = BTreeMap<EntityName, Vec<RelationshipRecord>>;
 
 /// Which rows of an entity belong to a row around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,8 +97,8 @@ impl Catalog {
         })
     }
 
-    /// Where a relationship of this name leads that `scope` has a right to follow, and which cannot be followed now because
-    /// something of it does not exist.
+    /// Where a relationship of this name leads that `scope` has the rights to follow, and which cannot be followed now because that
+    /// entity is closed.
     #[must_use]
     pub fn leads_away<'a>(
         &'a self,
@@ -106,13 +106,23 @@ impl Catalog {
         entity: &EntityName,
         name: &str,
     ) -> Option<&'a EntityName> {
-        scope.entities.get(entity).filter(|rights| rights.read.contains(&true))?;
-        let built = self.relationships.get(entity).into_iter().flatten();
-        let built = built.filter(|it| scope.is_closed(&it.to)).map(|it| (&it.name, &it.to));
-        let is_ours = |to: &EntityName| scope.is_closed(to) || scope.entities.contains_key(to);
-        let left_out = self.away.get(entity).into_iter().flatten().map(|(name, to)| (name, to));
-        let all = built.chain(left_out.filter(|(_, to)| is_ours(to)));
-        all.into_iter().find(|(it, _)| *it == name).map(|(_, to)| to)
+        let of = self.entities.get(entity).filter(|of| scope.serves(of))?;
+        let built = self.relationships.get(entity).into_iter().flatten().find(|it| it.name == name);
+        if let Some(it) = built {
+            let (closed, to) = (scope.closed.get(&it.to)?, self.entities.get(&it.to)?);
+            let inside = it.link.inside();
+            let columns = inside.iter().map(|field| to.fields[*field].column.as_str());
+            let may = scope.is_closed(&it.to) && reads(scope, of, &it.link.around()) && closed.reads(columns);
+            return may.then_some(&it.to);
+        }
+        let it = self.away.get(entity).into_iter().flatten().find(|it| it.name == name)?;
+        let around = it.columns.iter().map(|column| of.position(column.as_str()));
+        let around = around.collect::<Option<Vec<usize>>>()?;
+        let closed = scope.closed.get(&it.to)?;
+        let may = scope.is_closed(&it.to)
+            && reads(scope, of, &around)
+            && closed.reads(it.to_columns.iter().map(Ident::as_str));
+        may.then_some(&it.to)
     }
 
     /// What GraphQL calls those things that `scope` has a right on and that do not exist now.
@@ -121,7 +131,7 @@ impl Catalog {
         let closed = scope.closed.iter().filter(|(name, _)| scope.is_closed(name));
         let mut names: HashSet<String> = closed.flat_map(|(name, closed)| closed.names(name).all()).collect();
         let built = self.relationships.iter().flat_map(|(of, all)| all.iter().map(move |it| (of, &it.name)));
-        let left_out = self.away.iter().flat_map(|(of, all)| all.iter().map(move |(name, _)| (of, name)));
+        let left_out = self.away.iter().flat_map(|(of, all)| all.iter().map(move |it| (of, &it.name)));
         let leading = built.chain(left_out).filter(|(of, name)| self.leads_away(scope, of, name).is_some());
         names.extend(leading.map(|(_, name)| name.clone()));
         names
@@ -150,11 +160,13 @@ pub(super) fn build(
         if of.fields.iter().any(|field| field.name == record.name) {
             continue;
         }
-        let to = entities.get(&record.to).filter(|_| record.through.is_none() || through != 0);
-        let Some(to) = to else {
-            away.entry(record.entity).or_default().push((record.name, record.to));
+        let Some(to) = entities.get(&record.to) else {
+            away.entry(record.entity.clone()).or_default().push(record);
             continue;
         };
+        if record.through.is_some() && through == 0 {
+            continue;
+        }
         let closed = record.through.as_ref().is_some_and(|through| {
             let is_it = |it: &Arc<Entity>| it.schema == through.schema && it.object == through.object;
             entities.values().any(|it| is_it(it) && unguarded.contains(&it.name))

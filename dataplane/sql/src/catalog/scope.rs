@@ -1,12 +1,13 @@
 //! What a role may do, and on which surface.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use rowgate_core::name::EntityName;
 
-use super::{Entity, EntityRecord, GraphQlNames};
+use super::{Action, Entity, EntityKind, EntityRecord, GraphQlNames, PermissionRecord};
 use crate::graphql_names::Names;
+use crate::text::Ident;
 
 /// What one role may do: entity by entity, absent means no.
 #[derive(Debug, Clone, Default)]
@@ -28,28 +29,59 @@ pub enum Protocol {
     GraphQl,
 }
 
-/// Over which protocols an entity is served that is closed, and what GraphQL calls it.
+/// An entity that is closed: over which protocols it is served, what it is called, and what the role may read of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClosedEntity {
     rest: bool,
     graphql: GraphQlNames,
+    schema: Ident,
+    object: Ident,
+    /// A table whose changes are captured.
+    has_events: bool,
+    /// Columns, as of the permissions.
+    readable: BTreeSet<String>,
 }
 
 impl From<&EntityRecord> for ClosedEntity {
     fn from(record: &EntityRecord) -> ClosedEntity {
-        ClosedEntity { rest: record.rest, graphql: record.graphql.clone() }
+        ClosedEntity {
+            rest: record.rest,
+            graphql: record.graphql.clone(),
+            schema: record.schema.clone(),
+            object: record.object.clone(),
+            has_events: record.kind == EntityKind::Table && record.events,
+            readable: BTreeSet::new(),
+        }
     }
 }
 
 impl From<&Entity> for ClosedEntity {
     fn from(entity: &Entity) -> ClosedEntity {
-        ClosedEntity { rest: entity.rest, graphql: entity.graphql.clone() }
+        ClosedEntity {
+            rest: entity.rest,
+            graphql: entity.graphql.clone(),
+            schema: entity.schema.clone(),
+            object: entity.object.clone(),
+            has_events: entity.kind == EntityKind::Table && entity.events,
+            readable: BTreeSet::new(),
+        }
     }
 }
 
 impl ClosedEntity {
+    pub(crate) fn grant(&mut self, permission: &PermissionRecord) {
+        if permission.action == Action::Read {
+            self.readable.extend(permission.columns.iter().cloned());
+        }
+    }
+
     pub(super) fn names(&self, name: &EntityName) -> Names {
         Names::new(name, &self.graphql)
+    }
+
+    /// Whether the role may read these columns, and anything of the entity at all.
+    pub(super) fn reads<'a>(&self, mut columns: impl Iterator<Item = &'a str>) -> bool {
+        !self.readable.is_empty() && columns.all(|column| self.readable.contains(column))
     }
 }
 
@@ -73,6 +105,14 @@ impl Scope {
     #[must_use]
     pub fn serves(&self, entity: &Entity) -> bool {
         self.protocol.serves(entity.rest, entity.graphql.enabled)
+    }
+
+    /// Whether an entity of [`Scope::closed`] is one whose events the role reads, and is served; `is_asked` is told its name, schema and object.
+    #[must_use]
+    pub fn lacks_events(&self, is_asked: impl Fn(&EntityName, &Ident, &Ident) -> bool) -> bool {
+        let of_events = |it: &ClosedEntity| it.has_events && it.reads(std::iter::empty());
+        let mut closed = self.closed.iter().filter(|(name, it)| of_events(it) && self.is_closed(name));
+        closed.any(|(name, it)| is_asked(name, &it.schema, &it.object))
     }
 
     /// Whether the entity is one of [`Scope::closed`], and served over it.

@@ -98,6 +98,12 @@ pub fn absent() -> Problem {
     closed(Closure::Absent)
 }
 
+/// Of a table that the scope has a right on, and whose row-level security is off in the database now.
+#[must_use]
+pub fn unguarded() -> Problem {
+    closed(Closure::Unguarded(EntityKind::Table))
+}
+
 fn closed(closure: Closure) -> Problem {
     let what = match closure {
         Closure::Absent => {

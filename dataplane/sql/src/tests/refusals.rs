@@ -1,11 +1,8 @@
 //! Every way to ask wrongly, with the code and the words of the answer.
 
-use std::collections::HashMap;
-
 use rowgate_core::problem::Code::{self, *};
 
 use super::*;
-use crate::catalog::{ClosedEntity, Scope};
 
 pub(super) fn check(result: Result<Query, Problem>, code: Code, words: &str, what: &str) {
     let problem = result.err().unwrap_or_else(|| panic!("{what} was answered"));
@@ -342,45 +339,4 @@ fn a_cursor_belongs_to_one_question() {
     let result =
         rest::collection(&catalog, &catalog.scopes["set_x"], &entity_name("orders"), &request, other);
     check(result, InvalidCursor, "another query", "another key");
-}
-
-#[test]
-fn an_entity_that_does_not_exist_now_is_unavailable_to_who_has_a_permission_on_it() {
-    let mut catalog = catalog();
-    let lines = catalog.entities.remove(&entity_name("lines")).expect("an entity");
-    let closed = [&lines.name, &entity_name("gone")].map(|name| (name.clone(), ClosedEntity::from(&*lines)));
-    let granted = Scope::clone(&catalog.scopes["set_x"]);
-    let with = Scope { closed: HashMap::from(closed).into(), ..granted.clone() };
-    let read = |scope: &Scope, entity: &str, options: &str| {
-        let request = query_string::parse(options).expect("well-formed");
-        let cursors = Cursors { key: &key(), caller: "k1" };
-        rest::collection(&catalog, scope, &entity_name(entity), &request, cursors)
-    };
-    for (scope, entity, code, words) in [
-        (&with, "lines", Unavailable, "cannot be served now"),
-        (&with, "absent", EntityNotFound, "no such entity"),
-        (&Scope::default(), "lines", EntityNotFound, "no such entity"),
-    ] {
-        check(read(scope, entity, ""), code, words, entity);
-        let written = rest::may_insert(&catalog, scope, &entity_name(entity)).expect_err("a refusal");
-        assert_eq!(written.code, code, "{entity}");
-    }
-    // and so is what leads there, whether it was known before or not
-    for (options, otherwise) in [
-        ("$expand=lines", UnknownField),
-        ("$expand=parcels($select=id)", UnknownField),
-        ("$filter=parcels/any(p: p/id gt 1)", UnknownField),
-        ("$filter=lines/any()", UnknownField),
-        ("$orderby=parcels/id", UnknownField),
-    ] {
-        check(read(&with, "orders", options), Unavailable, "cannot be served now", options);
-        check(read(&granted, "orders", options), otherwise, "no relationship", options);
-    }
-    let names = catalog.names_away(&with);
-    assert!(
-        ["lines", "parcels", "gone", "gone_by_pk", "createGone", "GoneFilterInput"]
-            .iter()
-            .all(|it| names.contains(*it))
-    );
-    assert!(catalog.names_away(&granted).is_empty());
 }

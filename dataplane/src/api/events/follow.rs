@@ -141,8 +141,8 @@ impl Follower {
         if CHECK <= self.checked.elapsed() {
             let (context, asked) = self.reads.key(&self.caller).await?;
             let scope = context.snapshot.scope(&context.key);
-            self.sources = sources(&context, &scope, self.tables.as_deref())?;
             self.checked = asked;
+            self.sources = sources(&context, &scope, self.tables.as_deref())?;
         }
         let newest = *self.ticks.borrow_and_update();
         let newer = |tick: &Tick| tick.generation != self.newest || self.from.tick <= tick.number;

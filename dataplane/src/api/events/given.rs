@@ -12,7 +12,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::cursor;
-use super::request::{Source, op_name, readable};
+use super::request::{Source, hindrance, op_name, readable};
 use crate::api::rest::wording::WORDING;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
@@ -107,7 +107,9 @@ impl Attempt for Images<'_> {
         let found = found.filter(|entity| entity.relations.first() == Some(&self.source.table));
         let open = found.and_then(|entity| Some((entity, readable(catalog, &scope, entity)?)));
         let Some((entity, fields)) = open else {
-            let problem = rest::not_found(catalog, &scope, self.source.entity.as_str());
+            let name = self.source.entity.as_str();
+            let problem = hindrance(catalog, &scope, Some(&[name]));
+            let problem = problem.unwrap_or_else(|| rest::not_found(catalog, &scope, name));
             return Err(RetryReason::Refused(problem));
         };
         let mut answer = Answered::default();

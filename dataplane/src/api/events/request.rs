@@ -7,6 +7,7 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::tenant::events::Position;
 use rowgate_sql::catalog::{Catalog, Entity, EntityKind, Scope};
 use rowgate_sql::rest::{self, query_string};
+use rowgate_sql::text::Ident;
 
 use crate::auth::key_context::KeyContext;
 
@@ -99,12 +100,32 @@ fn bad(what: &str) -> Problem {
 
 /// The fields of the entity that the scope may read, if its events are the scope's to have: a reader tells rows apart by their keys.
 pub(crate) fn readable(catalog: &Catalog, scope: &Scope, entity: &Entity) -> Option<Vec<usize>> {
+    readable_once_guarded(scope, entity).filter(|_| !catalog.unguarded.contains(&entity.name))
+}
+
+fn readable_once_guarded(scope: &Scope, entity: &Entity) -> Option<Vec<usize>> {
     let rights = scope.entities.get(&entity.name)?;
     let is_read = |field: &usize| rights.read.get(*field).copied().unwrap_or_default();
     let is_table = entity.kind == EntityKind::Table && entity.events && scope.serves(entity);
-    let is_guarded = !catalog.unguarded.contains(&entity.name);
-    let is_open = is_table && is_guarded && !entity.key.is_empty() && entity.key.iter().all(is_read);
+    let is_open = is_table && !entity.key.is_empty() && entity.key.iter().all(is_read);
     is_open.then(|| (0..entity.fields.len()).filter(is_read).collect())
+}
+
+/// Why the events of these tables cannot be given now, each by the name of its entity or as `schema.table`; `None`: of all that the
+/// scope reads. Whoever went on without the one that is closed would never be given its events.
+pub(crate) fn hindrance(catalog: &Catalog, scope: &Scope, tables: Option<&[&str]>) -> Option<Problem> {
+    let is_asked = |name: &EntityName, schema: &Ident, object: &Ident| {
+        let is_it = |asked: &&str| {
+            *asked == name.as_str() || asked.split_once('.') == Some((schema.as_str(), object.as_str()))
+        };
+        tables.is_none_or(|tables| tables.iter().any(is_it))
+    };
+    if scope.lacks_events(is_asked) {
+        return Some(rest::absent());
+    }
+    let unguarded = catalog.unguarded.iter().filter_map(|name| catalog.entities.get(name));
+    let mut unguarded = unguarded.filter(|it| readable_once_guarded(scope, it).is_some());
+    unguarded.any(|it| is_asked(&it.name, &it.schema, &it.object)).then(rest::unguarded)
 }
 
 pub(crate) fn sources(
@@ -113,6 +134,10 @@ pub(crate) fn sources(
     tables: Option<&str>,
 ) -> Result<Vec<Source>, Problem> {
     let catalog = &context.snapshot.catalog;
+    let names: Option<Vec<&str>> = tables.map(|tables| tables.split(',').map(str::trim).collect());
+    if let Some(problem) = hindrance(catalog, scope, names.as_deref()) {
+        return Err(problem);
+    }
     let readable: Vec<&Entity> = catalog
         .entities
         .values()
@@ -125,9 +150,6 @@ pub(crate) fn sources(
                 || name.split_once('.') == Some((entity.schema.as_str(), entity.object.as_str()))
         };
         readable.iter().find(is_it).copied().ok_or_else(|| {
-            if name.parse().is_ok_and(|name| scope.is_closed(&name)) {
-                return rest::absent();
-            }
             let names: Vec<&str> = readable.iter().map(|entity| entity.name.as_str()).collect();
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             bad(&format!("{name:?} is not a table whose events this API key may read; it may read the events of: {names}"))

@@ -3,6 +3,7 @@
 pub(crate) mod coerce;
 mod guard;
 mod limits;
+pub(crate) mod names;
 pub(crate) mod selection;
 mod typename;
 pub(crate) mod value;

@@ -12,9 +12,10 @@ use rowgate_sql::catalog::{Protocol, Scope};
 use rowgate_sql::resolve::Cursors;
 use rowgate_sql::rest;
 
-use super::document::Operation;
+use super::document::names::names;
 use super::document::selection::{Selected, collect};
 use super::document::value::Variables;
+use super::document::{self, Operation};
 use super::error::GraphQlError;
 use super::lower::Lowering;
 use super::request::GraphQlRequest;
@@ -102,10 +103,11 @@ impl Attempt for Read<'_> {
             .map_err(|problem| self.refused(vec![GraphQlError::from(problem.clone()).of_request()]))?;
         let text = self.app.persisted.text(tenant, request).map_err(|error| self.refused(vec![error]))?;
         let operation = schema.operation(&text, request.operation_name.as_deref()).await;
-        let operation = operation.map_err(|errors| match is_away(context, &scope, &text) {
+        let refused = |errors| match is_away(context, &scope, &text, &request.variables) {
             true => RetryReason::Refused(rest::absent()),
             false => self.refused(errors),
-        })?;
+        };
+        let operation = operation.map_err(refused)?;
         if let Some(error) = not_run(operation.ty(), self.carries) {
             return Err(match error.problem.code {
                 Code::MethodNotAllowed => RetryReason::Refused(error.into_problem()),
@@ -113,7 +115,7 @@ impl Attempt for Read<'_> {
             });
         }
         let variables = operation.variables(schema.registry(), &request.variables);
-        let variables = variables.map_err(|error| self.refused(vec![error]))?;
+        let variables = variables.map_err(|error| refused(vec![error]))?;
         let prepared = Prepared { schema, operation, variables };
         match prepared.operation.ty() {
             OperationType::Mutation => {
@@ -183,12 +185,15 @@ impl Read<'_> {
     }
 }
 
-/// Whether a document that fits no schema names something that the key has a right on and that does not exist now. Then the error
+/// Whether a request that fits no schema names something that the key has a right on and that does not exist now. Then the error
 /// would be gone with the next look, and the answer is that of REST.
-fn is_away(context: &KeyContext, scope: &Scope, text: &str) -> bool {
+fn is_away(context: &KeyContext, scope: &Scope, text: &str, variables: &Variables) -> bool {
     let away = context.snapshot.catalog.names_away(&scope.on(Protocol::GraphQl));
-    let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
-    !away.is_empty() && text.split(|c| !is_part(c)).any(|word| away.contains(word))
+    if away.is_empty() {
+        return false;
+    }
+    let Ok(document) = document::parse(text) else { return false };
+    names(&document, variables).iter().any(|name| away.contains(name))
 }
 
 /// Goes on only when the database has said in this request that the key lives: for an answer without a statement.
@@ -257,7 +262,7 @@ fn constants(document: &rowgate_sql::query::Document) -> String {
     for member in &document.members {
         if let DocumentMember::Constant { name, json } = member {
             out.push_str(if out.len() == 1 { "" } else { "," });
-            out.push_str(&super::document::value::json_text(name));
+            out.push_str(&document::value::json_text(name));
             out.push(':');
             out.push_str(json);
         }

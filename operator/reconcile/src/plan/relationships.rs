@@ -39,7 +39,7 @@ pub(super) struct Relationships {
     pub(super) judged: BTreeMap<String, Judged>,
     /// By entity and name.
     records: BTreeMap<(String, String), RelationshipRecord>,
-    /// By uid: those that may be served again once what they lead to is there.
+    /// By uid: those of which an end is away, and whose ways of before are kept.
     waiting: BTreeSet<String>,
 }
 
@@ -101,19 +101,34 @@ impl Relationships {
             let judged = all.judge(spec, desired, db, (accepted, refused));
             let is_away = |entity: &String| away.keys().any(|name| name.as_str() == entity);
             if judged.is_err() && [&spec.from.entity, &spec.to.entity].into_iter().any(is_away) {
-                all.waiting.insert(spec.uid.clone());
+                all.wait(spec, db);
             }
             let judged =
                 judged.unwrap_or_else(|finding| Judged { problems: vec![finding], ..Judged::default() });
             all.judged.insert(spec.uid.clone(), judged);
         }
-        // what is served of a Relationship that cannot be read stays, and of one whose end is away
-        let stays = |uid: &String| desired.unread_relationships.contains(uid) || all.waiting.contains(uid);
-        let staying: Vec<_> = db.relationships.iter().filter(|(_, it)| stays(&it.uid)).collect();
-        for (name, record) in staying {
+        // what is served of a Relationship that cannot be read stays
+        let unread = db.relationships.iter().filter(|(_, it)| desired.unread_relationships.contains(&it.uid));
+        for (name, record) in unread {
             all.records.entry(name.clone()).or_insert_with(|| record.clone());
         }
         all
+    }
+
+    /// Keeps the ways that are served of one whose end is away, as far as it still declares them. Nobody can follow them, and their
+    /// names are not free.
+    fn wait(&mut self, spec: &RelationshipSpec, db: &TenantDb) {
+        let is_way = |it: &RelationshipRecord| {
+            let (name, entity, to) = (&it.name, it.entity.as_str(), it.to.as_str());
+            let is_there = *name == spec.name && entity == spec.from.entity && to == spec.to.entity;
+            let is_back =
+                spec.inverse.as_ref() == Some(name) && entity == spec.to.entity && to == spec.from.entity;
+            it.uid == spec.uid && (is_there || is_back)
+        };
+        for (name, record) in db.relationships.iter().filter(|(_, it)| is_way(it)) {
+            self.waiting.insert(spec.uid.clone());
+            self.records.entry(name.clone()).or_insert_with(|| record.clone());
+        }
     }
 
     fn judge(

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use rowgate_tests::servers::receiver::{Receiver, Request};
 use serde_json::{Value, json};
 
-use super::{requests, subscribed};
+use super::{is_given_back, requests, subscribed};
 use crate::keys::tokens::clients::{packages, tests};
 use crate::webhooks::fixture::Mill;
 
@@ -89,6 +89,7 @@ async fn a_secret_that_was_rotated_out_signs_nothing_once_it_has_expired() {
     let second = rotated["secret"].as_str().expect("it is shown once");
     mill.sql("insert into mill.orders values (1)").await;
     requests(&receiver, 1).await;
+    is_given_back(&mill).await;
     // as a day later
     mill.sql(
         "update dl.subscription_secrets set expires_at = now() - interval '1 second' where expires_at is not null",

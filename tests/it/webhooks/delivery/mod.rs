@@ -1,6 +1,7 @@
 //! What receivers get: signed, in order, tried again, isolated, given up, sent again; and what they never get.
 
 mod again;
+mod away;
 mod failures;
 mod fairness;
 mod libraries;
@@ -8,6 +9,7 @@ mod owners;
 mod payloads;
 mod reads;
 
+use rowgate_tests::servers::postgres::rows;
 use rowgate_tests::servers::receiver::{Receiver, Request};
 use rowgate_tests::wait::until;
 use serde_json::{Value, json};
@@ -43,6 +45,13 @@ async fn read_until(mill: &Mill, id: &str, is_so: impl Fn(&Value) -> bool) -> Va
         if is_so(&read) { Ok(read) } else { Err(read) }
     })
     .await
+}
+
+/// Waits until no replica holds a subscription.
+async fn is_given_back(mill: &Mill) {
+    let mut superuser = mill.world.superuser("mill").await;
+    let held = "select 1 as n from dl.subscriptions where lease is not null";
+    until("the end of the worker", async || rows(&mut superuser, held).await.is_empty().then_some(())).await;
 }
 
 /// The rows that events are about, such as `insert 1`.

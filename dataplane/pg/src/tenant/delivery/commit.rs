@@ -94,6 +94,12 @@ pub struct Standing {
     pub suspend: bool,
 }
 
+/// What the subscription is by now, if the lease is still held.
+pub async fn standing(conn: &mut PgConnection, id: &str, lease: &Ulid) -> Result<Option<Standing>, PgError> {
+    let query = sqlx::query_as("select version, suspend from dl.subscriptions where id = $1 and lease = $2");
+    Ok(query.bind(id).bind(lease.as_str()).fetch_optional(conn).await?)
+}
+
 /// Writes what became of a batch, if the lease is still held. `read`: where the batch was read from the log, its first position,
 /// which the log may have given up since; what was read there may not have been all, so that nothing is written then either.
 /// `None`: nothing was written.

@@ -16,11 +16,21 @@ pub struct Redrive {
     pub changes: Vec<Change>,
 }
 
+/// What becomes of dead letters that are to be sent again.
+#[derive(Debug)]
+pub enum Next {
+    /// The one that was asked for first.
+    One(Redrive),
+    Nothing,
+    /// The subscription is suspended, or the lease is another's.
+    Held,
+}
+
 #[derive(FromRow)]
 struct Row {
-    id: String,
-    attempts: i32,
-    changes: String,
+    id: Option<String>,
+    attempts: Option<i32>,
+    changes: Option<String>,
 }
 
 /// A change as it stands in a dead letter.
@@ -36,20 +46,22 @@ struct Captured {
     image: Option<Box<serde_json::value::RawValue>>,
 }
 
-/// The one that was asked for first, while the subscription is held under this lease and not suspended.
-pub async fn next(
-    conn: &mut PgConnection,
-    subscription: &str,
-    lease: &Ulid,
-) -> Result<Option<Redrive>, PgError> {
+/// What is to be sent again next, of a subscription that is held under this lease.
+pub async fn next(conn: &mut PgConnection, subscription: &str, lease: &Ulid) -> Result<Next, PgError> {
     let query = sqlx::query_as(
-        "select id, attempts, changes::text as changes from dl.dead_letters
-         where subscription = $1 and redrive_at is not null
-             and exists (select from dl.subscriptions s where s.id = $1 and s.lease = $2 and not s.suspend)
-         order by redrive_at, at limit 1",
+        "select d.id, d.attempts, d.changes::text as changes
+         from dl.subscriptions s
+         left join lateral (
+             select * from dl.dead_letters d
+             where d.subscription = s.id and d.redrive_at is not null order by d.redrive_at, d.at limit 1
+         ) d on true
+         where s.id = $1 and s.lease = $2 and not s.suspend",
     );
     let found = query.bind(subscription).bind(lease.as_str()).fetch_optional(conn).await?;
-    let Some(Row { id, attempts, changes }) = found else { return Ok(None) };
+    let Some(Row { id, attempts, changes }) = found else { return Ok(Next::Held) };
+    let (Some(id), Some(attempts), Some(changes)) = (id, attempts, changes) else {
+        return Ok(Next::Nothing);
+    };
     let unreadable = |_| PgError::unexpected("a dead letter holds changes that are not in our form");
     let changes: Vec<Captured> = serde_json::from_str(&changes).map_err(unreadable)?;
     let change = |it: Captured| Change {
@@ -61,7 +73,7 @@ pub async fn next(
         cause: it.cause,
         image: it.image.filter(|image| image.get() != "null").map(|image| image.get().to_owned()),
     };
-    Ok(Some(Redrive { id, attempts, changes: changes.into_iter().map(change).collect() }))
+    Ok(Next::One(Redrive { id, attempts, changes: changes.into_iter().map(change).collect() }))
 }
 
 /// Notes what became of it, if the lease is still held. `attempted`: `None` where nothing was left to send.

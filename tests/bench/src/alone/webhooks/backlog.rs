@@ -78,7 +78,8 @@ impl Stage {
     /// Events that the loaded tenant has to deliver.
     async fn waiting(&self) -> i64 {
         let listed = self.loaded.subscriptions().await;
-        let lags = listed["subscriptions"].as_array().into_iter().flatten().map(|it| it["lagEvents"].as_i64());
+        let lags =
+            listed["subscriptions"].as_array().into_iter().flatten().map(|it| it["lagEvents"].as_i64());
         lags.map(|lag| lag.expect("a number")).sum()
     }
 
