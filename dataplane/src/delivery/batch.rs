@@ -116,8 +116,15 @@ impl Batch {
         limit: usize,
     ) -> Result<Batch, Hindrance> {
         let tenant = &caller.tenant;
-        let context = tenant.authenticate(&caller.credential).await?;
-        let sources = sources(&context, claimed.tables.as_deref())?;
+        let mut context = tenant.authenticate(&caller.credential).await?;
+        let sources = match sources(&context, claimed.tables.as_deref()) {
+            Ok(sources) => sources,
+            // no statement is sent that would find a newer catalog
+            Err(_) => {
+                context = tenant.authenticate_fresh(&caller.credential).await?;
+                sources(&context, claimed.tables.as_deref())?
+            }
+        };
         let ahead = reading.ahead(caller, claimed, &sources, from, end.is_none().then_some(limit)).await?;
         let is_over_end = |at: Position| end.is_some_and(|end| end < at);
         if ahead.changes().any(|change| change.image.is_none() && !is_over_end(change.at)) {

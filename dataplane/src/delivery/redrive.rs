@@ -3,17 +3,22 @@
 use rowgate_core::name::Ulid;
 use rowgate_core::webhook::step::Failure;
 use rowgate_pg::tenant::delivery::dead_letters::{self, Next, Redrive};
-use rowgate_pg::tenant::events::Page;
+use rowgate_pg::tenant::events::{Change, Page};
 
 use super::batch;
 use super::payload::PayloadQueries;
 use super::worker::{OwnerDied, Worker};
 use crate::api::events::given::Given;
 
+const REPLACED: &str = "the table of these events was replaced by another one, so nobody can tell which of them the key may see now";
+
 /// Sends those that are asked for. What the key may not read any more is left out, and where nothing is left the dead letter
 /// counts as delivered. False: the subscription is not to be delivered to now.
 pub(super) async fn all(worker: &Worker) -> bool {
     loop {
+        if worker.is_old() {
+            return false;
+        }
         let Some(_place) = worker.place().await else { return false };
         match next(worker).await {
             Some(Next::Nothing) => return true,
@@ -28,17 +33,17 @@ pub(super) async fn all(worker: &Worker) -> bool {
 
 /// `None`: the database does not say.
 async fn next(worker: &Worker) -> Option<Next> {
-    let (id, lease) = (worker.claimed.id.clone(), worker.lease.clone());
-    let next = worker
-        .tenant
-        .on_deliveries(move |conn| Box::pin(async move { dead_letters::next(conn, &id, &lease).await }));
+    let (id, lease, version) = (worker.claimed.id.clone(), worker.lease.clone(), worker.claimed.version);
+    let next = worker.tenant.on_deliveries(move |conn| {
+        Box::pin(async move { dead_letters::next(conn, &id, &lease, version).await })
+    });
     next.await.ok()
 }
 
 /// `None`: none is sent now.
 async fn one(worker: &Worker, redrive: Redrive) -> Option<()> {
     let (events, payload_error) = events(worker, &redrive).await?;
-    let outcome = match events.is_empty() {
+    let outcome = match events.is_empty() && payload_error.is_none() {
         true => None,
         false => {
             let (id, attempt): (Ulid, _) = (redrive.id.parse().ok()?, redrive.attempts + 1);
@@ -71,6 +76,13 @@ async fn events(worker: &Worker, redrive: &Redrive) -> Option<(Vec<(String, Stri
     let caller = &worker.caller;
     let context = caller.tenant.authenticate_fresh(&caller.credential).await.ok()?;
     let sources = batch::sources(&context, worker.claimed.tables.as_deref()).ok()?;
+    let is_there = |change: &Change| {
+        let mut entities = context.snapshot.catalog.entities.values();
+        entities.any(|entity| entity.relations.first() == Some(&change.table))
+    };
+    if !redrive.changes.iter().any(is_there) {
+        return Some((Vec::new(), Some(REPLACED.to_owned())));
+    }
     let changes = redrive.changes.clone();
     let (next, generation) = changes.last().map(|last| (last.at, last.generation))?;
     let page = Page { changes, next, generation };

@@ -126,8 +126,8 @@ impl Worker {
         self.write(state, input, batch, Some(outcome)).await
     }
 
-    /// One of the requests that the receiver's host gets at a time. `None`: this replica ends, or the subscription was changed while
-    /// this one waited.
+    /// One of the requests that the receiver's host gets at a time. `None`: this replica ends, or this one waited and the
+    /// subscription was changed meanwhile, or the database does not say whether it was.
     pub(super) async fn place(&self) -> Option<HostPermit> {
         let asked = Instant::now();
         let place = tokio::select! {
@@ -143,6 +143,11 @@ impl Worker {
             .on_deliveries(move |conn| Box::pin(async move { commit::standing(conn, &id, &lease).await }));
         let standing = standing.await.ok().flatten()?;
         self.is_as_claimed(standing).then_some(place)
+    }
+
+    /// What was claimed may have changed without a new version.
+    pub(super) fn is_old(&self) -> bool {
+        CLAIM_AGE <= self.began.elapsed()
     }
 
     fn is_as_claimed(&self, standing: Standing) -> bool {
@@ -291,7 +296,7 @@ impl Worker {
         let goes_on = next.status == Status::Enabled && next.batch.is_none() && next.cursor.tick <= newest;
         written.keeps_lease = goes_on;
         let standing = self.commit(batch.of_log, written).await?;
-        let is_same = self.is_as_claimed(standing) && self.began.elapsed() < CLAIM_AGE;
+        let is_same = self.is_as_claimed(standing) && !self.is_old();
         match goes_on && is_same {
             true => Some(next),
             false => {

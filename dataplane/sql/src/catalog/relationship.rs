@@ -145,8 +145,8 @@ fn reads(scope: &Scope, entity: &Entity, fields: &[usize]) -> bool {
 }
 
 /// [`Catalog::relationships`] and [`Catalog::away`] of records, each with the oid of the table between, if there is one. What starts
-/// at an entity that is not there, names a column that is not there, or has the name of a field, is in neither, as is what
-/// leads through a relation of `unguarded` entities.
+/// at an entity that is not there or has the name of a field is in neither, and neither is what compares a column or goes through a
+/// table that is not there, or through a relation of `unguarded` entities.
 #[must_use]
 pub(super) fn build(
     entities: &BTreeMap<EntityName, Arc<Entity>>,

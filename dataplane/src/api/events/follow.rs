@@ -141,8 +141,9 @@ impl Follower {
         if CHECK <= self.checked.elapsed() {
             let (context, asked) = self.reads.key(&self.caller).await?;
             let scope = context.snapshot.scope(&context.key);
-            self.checked = asked;
+            // while one of them is closed nothing is read: with the tables of before, others' events would be passed over
             self.sources = sources(&context, &scope, self.tables.as_deref())?;
+            self.checked = asked;
         }
         let newest = *self.ticks.borrow_and_update();
         let newer = |tick: &Tick| tick.generation != self.newest || self.from.tick <= tick.number;

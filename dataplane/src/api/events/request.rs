@@ -125,7 +125,17 @@ pub(crate) fn hindrance(catalog: &Catalog, scope: &Scope, tables: Option<&[&str]
     }
     let unguarded = catalog.unguarded.iter().filter_map(|name| catalog.entities.get(name));
     let mut unguarded = unguarded.filter(|it| readable_once_guarded(scope, it).is_some());
-    unguarded.any(|it| is_asked(&it.name, &it.schema, &it.object)).then(rest::unguarded)
+    if unguarded.any(|it| is_asked(&it.name, &it.schema, &it.object)) {
+        return Some(rest::unguarded());
+    }
+    // a column of the key that was made anew, and that the operator has not granted yet
+    let is_fresh = |it: &Entity| {
+        let reads = scope.entities.get(&it.name).is_some_and(|rights| rights.read.contains(&true));
+        let of_events = it.kind == EntityKind::Table && it.events && scope.serves(it);
+        of_events && reads && it.key.iter().any(|field| !it.fields[*field].granted)
+    };
+    let mut all = catalog.entities.values();
+    all.any(|it| is_fresh(it) && is_asked(&it.name, &it.schema, &it.object)).then(rest::absent)
 }
 
 pub(crate) fn sources(

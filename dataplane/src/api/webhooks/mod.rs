@@ -66,7 +66,8 @@ fn no_options(target: &RequestTarget) -> Result<(), Problem> {
 
 /// Whether the tenant's database has what subscriptions need: some table's changes are captured.
 fn is_served(context: &KeyContext) -> bool {
-    context.snapshot.catalog.entities.values().any(|entity| entity.events)
+    let is_away = || context.snapshot.scope(&context.key).lacks_events(|_, _, _| true);
+    context.snapshot.catalog.entities.values().any(|entity| entity.events) || is_away()
 }
 
 /// Passes a question on as it is, with the lifetimes that `Tenant::on_deliveries` wants.

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rowgate_tests::client::{Client, Reply};
+use rowgate_tests::servers::postgres::rows;
 use rowgate_tests::servers::receiver::{Answer, Receiver};
 use rowgate_tests::wait::until;
+use rowgate_tests::world::status::says;
 use serde_json::{Value, json};
 
 use super::{read_until, requests, subscribed, told};
@@ -71,4 +73,29 @@ async fn what_happened_to_a_table_that_is_away_is_given_once_it_is_there_again()
     assert_eq!(events, ["insert 1", "insert 2", "insert 3", "insert 4"]);
     let answer = page(&mill, "/api/ddl/events?after=start").await;
     assert_eq!(n_events(&answer), 4, "{answer:?}");
+}
+
+/// Nothing asks the replica meanwhile, which could bring a newer catalog.
+#[tokio::test]
+async fn a_tenant_whose_only_captured_table_is_away_keeps_its_subscriptions() {
+    let mill = Mill::open().await;
+    let receiver = Receiver::good().await;
+    let (id, _) = subscribed(&mill, &receiver, &json!({"suspend": true})).await;
+    let bags = "source: {schema: mill, object: bags}\n";
+    mill.world.edit("mill.yaml", &format!("{bags}      events: true\n"), bags);
+    let mut superuser = mill.world.superuser("mill").await;
+    let captured = "select 1 as n from pg_trigger where tgrelid = 'mill.bags'::regclass and not tgisinternal";
+    until("bags that are not captured", async || {
+        rows(&mut superuser, captured).await.is_empty().then_some(())
+    })
+    .await;
+    mill.sql("insert into mill.orders values (1)").await;
+    mill.sql("alter table mill.orders rename to away").await;
+    says(&mill.world, "Tenant", "mill", "SourceNotFound").await;
+    mill.told("one", "PATCH", &format!("/{id}"), json!({"suspend": false}), 200).await;
+    let listed = mill.told("one", "GET", "", Value::Null, 200).await;
+    assert_eq!(listed["subscriptions"][0]["id"], *id, "{listed}");
+    mill.sql("alter table mill.away rename to orders").await;
+    let got = requests(&receiver, 1).await;
+    assert_eq!(told(&got[0]), ["insert 1"]);
 }

@@ -22,7 +22,7 @@ pub enum Next {
     /// The one that was asked for first.
     One(Redrive),
     Nothing,
-    /// The subscription is suspended, or the lease is another's.
+    /// The subscription is suspended or was changed, or the lease is another's.
     Held,
 }
 
@@ -46,8 +46,13 @@ struct Captured {
     image: Option<Box<serde_json::value::RawValue>>,
 }
 
-/// What is to be sent again next, of a subscription that is held under this lease.
-pub async fn next(conn: &mut PgConnection, subscription: &str, lease: &Ulid) -> Result<Next, PgError> {
+/// What is to be sent again next, of a subscription that is held under this lease and still of this version.
+pub async fn next(
+    conn: &mut PgConnection,
+    subscription: &str,
+    lease: &Ulid,
+    version: i64,
+) -> Result<Next, PgError> {
     let query = sqlx::query_as(
         "select d.id, d.attempts, d.changes::text as changes
          from dl.subscriptions s
@@ -55,9 +60,9 @@ pub async fn next(conn: &mut PgConnection, subscription: &str, lease: &Ulid) -> 
              select * from dl.dead_letters d
              where d.subscription = s.id and d.redrive_at is not null order by d.redrive_at, d.at limit 1
          ) d on true
-         where s.id = $1 and s.lease = $2 and not s.suspend",
+         where s.id = $1 and s.lease = $2 and s.version = $3 and not s.suspend",
     );
-    let found = query.bind(subscription).bind(lease.as_str()).fetch_optional(conn).await?;
+    let found = query.bind(subscription).bind(lease.as_str()).bind(version).fetch_optional(conn).await?;
     let Some(Row { id, attempts, changes }) = found else { return Ok(Next::Held) };
     let (Some(id), Some(attempts), Some(changes)) = (id, attempts, changes) else {
         return Ok(Next::Nothing);

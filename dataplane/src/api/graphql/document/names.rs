@@ -14,6 +14,8 @@ pub(crate) fn names(document: &ExecutableDocument, variables: &Variables) -> Has
         for definition in &operation.node.variable_definitions {
             let ty = definition.node.var_type.node.to_string();
             names.insert(ty.trim_matches(['[', ']', '!']).to_owned());
+            let default = definition.node.default_value.as_ref();
+            default.into_iter().for_each(|it| of_literal(&it.node.clone().into_value(), &mut names));
         }
     }
     for fragment in document.fragments.values() {

@@ -44,7 +44,8 @@ pub(super) fn rights(subjects: &Subjects<'_>) -> Vec<Right> {
     let has_migrations = subjects.desired.migrations.is_some();
     rights.extend(has_migrations.then_some((database, migrations, "CONNECT")));
     of_owner(&subjects.desired.owner, &mut rights);
-    let has_events = subjects.accepted.values().any(|entity| entity.record.events);
+    // of entities that are away, too: what was captured of them is delivered later
+    let has_events = subjects.desired.entities.iter().any(|entity| entity.events);
     of_lookups(&lookups, has_events, &mut rights);
     match subjects.cluster.has_older_replicas {
         true => of_lookups(&auth, has_events, &mut rights),

@@ -14,7 +14,7 @@ use super::{Counts, count};
 use crate::load;
 use crate::stage::{request, sent};
 
-/// What is asked, and on how many connections. The tables have [`super::ROWS`] rows.
+/// What is asked, and on how many connections. The tables have 20,000 rows.
 const QUERIES: [(&str, &str, usize); 6] = [
     (
         "cross join",
