@@ -10,7 +10,7 @@ use super::payload::PayloadQueries;
 use super::worker::{OwnerDied, Worker};
 use crate::api::events::given::Given;
 
-const REPLACED: &str = "the table of these events was replaced by another one, so nobody can tell which of them the key may see now";
+const REPLACED: &str = "the table of these events was replaced by another one, so that PostgreSQL cannot tell which of them the key may see now";
 
 /// Sends those that are asked for. What the key may not read any more is left out, and where nothing is left the dead letter
 /// counts as delivered. False: the subscription is not to be delivered to now.
