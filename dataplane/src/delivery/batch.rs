@@ -11,7 +11,7 @@ use rowgate_pg::tenant::events::{Change, Position};
 use rowgate_sql::catalog::Entity;
 
 use super::payload::{PayloadError, PayloadQueries};
-use crate::api::events::request::{Source, hindrance, readable};
+use crate::api::events::request::{Source, hindrance, is_called, readable};
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::tenants::snapshot::Snapshot;
@@ -83,10 +83,7 @@ pub(super) fn sources(context: &KeyContext, tables: Option<&[String]>) -> Result
     if let Some(problem) = hindrance(catalog, &scope, names.as_deref()) {
         return Err(problem);
     }
-    let is_it = |name: &String, entity: &Entity| {
-        name == entity.name.as_str()
-            || name.split_once('.') == Some((entity.schema.as_str(), entity.object.as_str()))
-    };
+    let is_it = |name: &String, it: &Entity| is_called(name, &it.name, &it.schema, &it.object);
     let is_named = |entity: &Entity| tables.is_none_or(|names| names.iter().any(|name| is_it(name, entity)));
     let mut sources: Vec<Source> = Vec::new();
     for entity in catalog.entities.values() {

@@ -27,7 +27,7 @@ use crate::tenants::tenant::Tenant;
 
 /// Between two looks whether the owner key of a request under way still lives.
 const CHECK: Duration = Duration::from_millis(750);
-/// What is delivered to without a pause is claimed anew after so long: a secret that signs no more is among what was claimed.
+/// What is delivered to without a pause is claimed again after so long: a secret that signs no more is among what was claimed.
 const CLAIM_AGE: Duration = Duration::from_mins(1);
 /// A place at a receiver that came later than this may be one for a subscription that was changed meanwhile.
 const LATE: Duration = Duration::from_millis(500);

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// Between two bytes of [`Answer::Slowly`].
@@ -74,6 +75,23 @@ impl Receiver {
     /// Answers everything with 200.
     pub async fn good() -> Receiver {
         Receiver::at("127.0.0.1", |_| Box::pin(async { Answer::Status(200) })).await
+    }
+
+    /// Answers with the status that `status` gives when a request comes, once its gate is open, which it `is_open` at first.
+    pub async fn gated(
+        is_open: bool,
+        status: impl Fn() -> u16 + Send + Sync + 'static,
+    ) -> (Receiver, watch::Sender<bool>) {
+        let (gate, opened) = watch::channel(is_open);
+        let receiver = Receiver::at("127.0.0.1", move |_| {
+            let (mut opened, status) = (opened.clone(), status());
+            Box::pin(async move {
+                let _gone = opened.wait_for(|is_open| *is_open).await;
+                Answer::Status(status)
+            })
+        })
+        .await;
+        (receiver, gate)
     }
 
     /// At a free port of this address of loopback. `decide` is asked for each request.

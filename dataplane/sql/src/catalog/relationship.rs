@@ -107,22 +107,20 @@ impl Catalog {
         name: &str,
     ) -> Option<&'a EntityName> {
         let of = self.entities.get(entity).filter(|of| scope.serves(of))?;
-        let built = self.relationships.get(entity).into_iter().flatten().find(|it| it.name == name);
-        if let Some(it) = built {
-            let (closed, to) = (scope.closed.get(&it.to)?, self.entities.get(&it.to)?);
-            let inside = it.link.inside();
-            let columns = inside.iter().map(|field| to.fields[*field].column.as_str());
-            let may = scope.is_closed(&it.to) && reads(scope, of, &it.link.around()) && closed.reads(columns);
-            return may.then_some(&it.to);
-        }
-        let it = self.away.get(entity).into_iter().flatten().find(|it| it.name == name)?;
-        let around = it.columns.iter().map(|column| of.position(column.as_str()));
-        let around = around.collect::<Option<Vec<usize>>>()?;
-        let closed = scope.closed.get(&it.to)?;
-        let may = scope.is_closed(&it.to)
-            && reads(scope, of, &around)
-            && closed.reads(it.to_columns.iter().map(Ident::as_str));
-        may.then_some(&it.to)
+        let built = || {
+            let it = self.relationships.get(entity)?.iter().find(|it| it.name == name)?;
+            let to = self.entities.get(&it.to)?;
+            let inside = it.link.inside().into_iter().map(|field| to.fields[field].column.as_str());
+            Some((&it.to, it.link.around(), inside.collect()))
+        };
+        let left_out = || {
+            let it = self.away.get(entity)?.iter().find(|it| it.name == name)?;
+            let around = it.columns.iter().map(|column| of.position(column.as_str()));
+            Some((&it.to, around.collect::<Option<_>>()?, it.to_columns.iter().map(Ident::as_str).collect()))
+        };
+        let (to, around, inside): (_, Vec<usize>, Vec<&str>) = built().or_else(left_out)?;
+        let closed = scope.closed.get(to).filter(|_| scope.is_closed(to))?;
+        (reads(scope, of, &around) && closed.reads(inside.into_iter())).then_some(to)
     }
 
     /// What GraphQL calls those things that `scope` has a right on and that do not exist now.

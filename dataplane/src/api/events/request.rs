@@ -111,14 +111,16 @@ fn readable_once_guarded(scope: &Scope, entity: &Entity) -> Option<Vec<usize>> {
     is_open.then(|| (0..entity.fields.len()).filter(is_read).collect())
 }
 
+/// Whether that is what a reader calls the table: by the name of its entity, or as `schema.table`.
+pub(crate) fn is_called(asked: &str, name: &EntityName, schema: &Ident, object: &Ident) -> bool {
+    asked == name.as_str() || asked.split_once('.') == Some((schema.as_str(), object.as_str()))
+}
+
 /// Why the events of these tables cannot be given now, each by the name of its entity or as `schema.table`; `None`: of all that the
-/// scope reads. Whoever went on without the one that is closed would never be given its events.
+/// scope reads. A reader that went on without the one that is closed would never be given its events.
 pub(crate) fn hindrance(catalog: &Catalog, scope: &Scope, tables: Option<&[&str]>) -> Option<Problem> {
     let is_asked = |name: &EntityName, schema: &Ident, object: &Ident| {
-        let is_it = |asked: &&str| {
-            *asked == name.as_str() || asked.split_once('.') == Some((schema.as_str(), object.as_str()))
-        };
-        tables.is_none_or(|tables| tables.iter().any(is_it))
+        tables.is_none_or(|tables| tables.iter().any(|asked| is_called(asked, name, schema, object)))
     };
     if scope.lacks_events(is_asked) {
         return Some(rest::absent());
@@ -128,7 +130,7 @@ pub(crate) fn hindrance(catalog: &Catalog, scope: &Scope, tables: Option<&[&str]
     if unguarded.any(|it| is_asked(&it.name, &it.schema, &it.object)) {
         return Some(rest::unguarded());
     }
-    // a column of the key that was made anew, and that the operator has not granted yet
+    // a new column of the key, that the operator has not granted yet
     let is_fresh = |it: &Entity| {
         let reads = scope.entities.get(&it.name).is_some_and(|rights| rights.read.contains(&true));
         let of_events = it.kind == EntityKind::Table && it.events && scope.serves(it);
@@ -155,10 +157,7 @@ pub(crate) fn sources(
         .filter(|entity| readable(catalog, scope, entity).is_some())
         .collect();
     let named = |name: &str| {
-        let is_it = |entity: &&&Entity| {
-            entity.name.as_str() == name
-                || name.split_once('.') == Some((entity.schema.as_str(), entity.object.as_str()))
-        };
+        let is_it = |it: &&&Entity| is_called(name, &it.name, &it.schema, &it.object);
         readable.iter().find(is_it).copied().ok_or_else(|| {
             let names: Vec<&str> = readable.iter().map(|entity| entity.name.as_str()).collect();
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };

@@ -115,7 +115,7 @@ impl Relationships {
         all
     }
 
-    /// Keeps the ways that are served of one whose end is away, as far as it still declares them. Nobody can follow them, and their
+    /// Keeps the ways that are served of one whose end is away, as far as it still declares them. No key can follow them, and their
     /// names are not free.
     fn wait(&mut self, spec: &RelationshipSpec, db: &TenantDb) {
         let is_way = |it: &RelationshipRecord| {

@@ -1,7 +1,7 @@
 //! Moments at which replicas are killed. Each is brought about, not hoped for.
 
 use rowgate_tests::servers::postgres::{execute, rows};
-use rowgate_tests::servers::receiver::{Answer, Receiver};
+use rowgate_tests::servers::receiver::Receiver;
 use rowgate_tests::wait::until;
 use sqlx::PgConnection;
 use tokio::sync::watch;
@@ -36,15 +36,7 @@ pub(super) struct Probe {
 
 impl Probe {
     pub(super) async fn of(works: &Works) -> Probe {
-        let (gate, opened) = watch::channel(true);
-        let receiver = Receiver::at("127.0.0.1", move |_| {
-            let mut opened = opened.clone();
-            Box::pin(async move {
-                let _gone = opened.wait_for(|is_open| *is_open).await;
-                Answer::Status(200)
-            })
-        })
-        .await;
+        let (receiver, gate) = Receiver::gated(true, || 200).await;
         let id = works.subscribe("probes", &receiver.url("/probes"), Some(QUERY)).await;
         Probe { receiver, gate, id, n_rows: 0 }
     }
@@ -69,16 +61,7 @@ impl Probe {
             }
         }
         works.start().await;
-        let mut look = works.sql().await;
-        let settled = format!(
-            "select 1 as n from dl.subscriptions where id = '{}' and lease is null and batch_id is null and rels is not null
-             and not exists (select from dl.pending(id, cursor_tick, cursor_seq, rels, ops, 1) e where e.op is not null)",
-            self.id
-        );
-        until("the delivery of the probe", async || {
-            (!rows(&mut look, &settled).await.is_empty()).then_some(())
-        })
-        .await;
+        works.is_settled(&self.id).await;
         assert!(0 < self.n_events(self.n_rows), "it was delivered");
     }
 

@@ -123,6 +123,19 @@ impl Works {
         made["id"].as_str().expect("an id").to_owned()
     }
 
+    /// Waits until nothing of a subscription is to be delivered, or to be written of what was.
+    pub(in crate::webhooks) async fn is_settled(&self, id: &str) {
+        let mut look = self.sql().await;
+        let settled = format!(
+            "select 1 as n from dl.subscriptions where id = '{id}' and lease is null and batch_id is null and rels is not null
+             and not exists (select from dl.pending(id, cursor_tick, cursor_seq, rels, ops, 1) e where e.op is not null)"
+        );
+        until("the subscription at rest", async || {
+            (!rows(&mut look, &settled).await.is_empty()).then_some(())
+        })
+        .await;
+    }
+
     /// How a superuser reaches the tenant's database.
     pub(in crate::webhooks) async fn login(&self) -> Login {
         let found = rows(&mut self.sql().await, "select current_database() as name").await;

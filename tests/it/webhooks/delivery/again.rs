@@ -4,36 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rowgate_tests::client::Client;
-use rowgate_tests::servers::receiver::{Answer, Receiver};
+use rowgate_tests::servers::receiver::Receiver;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use super::{is_given_back, read_until, requests, subscribed, told};
 use crate::webhooks::fixture::Mill;
-
-/// Refuses all while `fails`, and else answers 200 once its gate is open.
-async fn gated(fails: Arc<AtomicBool>) -> (Receiver, watch::Sender<bool>) {
-    let (gate, opened) = watch::channel(true);
-    let receiver = Receiver::at("127.0.0.1", move |_| {
-        let (mut opened, fails) = (opened.clone(), fails.load(Ordering::Acquire));
-        Box::pin(async move {
-            if fails {
-                return Answer::Status(500);
-            }
-            let _gone = opened.wait_for(|is_open| *is_open).await;
-            Answer::Status(200)
-        })
-    })
-    .await;
-    (receiver, gate)
-}
 
 /// Seen to fail where a worker looks at `suspend` only when it begins.
 #[tokio::test]
 async fn all_dead_letters_are_sent_again_in_their_order_and_nothing_is_while_it_is_suspended() {
     let mill = Mill::open().await;
     let fails = Arc::new(AtomicBool::new(true));
-    let (receiver, gate) = gated(fails.clone()).await;
+    let failing = fails.clone();
+    let status = move || if failing.load(Ordering::Acquire) { 500 } else { 200 };
+    let (receiver, gate) = Receiver::gated(true, status).await;
     let more = json!({"retry": {"maxAttempts": 1}, "batch": {"maxEvents": 1}});
     let (id, _) = subscribed(&mill, &receiver, &more).await;
     mill.sql("insert into mill.orders select n from generate_series(1, 3) n").await;

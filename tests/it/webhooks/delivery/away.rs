@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::servers::postgres::rows;
-use rowgate_tests::servers::receiver::{Answer, Receiver};
+use rowgate_tests::servers::receiver::Receiver;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::status::says;
 use serde_json::{Value, json};
@@ -31,11 +31,8 @@ async fn what_happened_to_a_table_that_is_away_is_given_once_it_is_there_again()
     let mill = Mill::open().await;
     let fails = Arc::new(AtomicBool::new(true));
     let failing = fails.clone();
-    let receiver = Receiver::at("127.0.0.1", move |_| {
-        let status = if failing.load(Ordering::Acquire) { 500 } else { 200 };
-        Box::pin(async move { Answer::Status(status) })
-    })
-    .await;
+    let status = move || if failing.load(Ordering::Acquire) { 500 } else { 200 };
+    let (receiver, _gate) = Receiver::gated(true, status).await;
     let more = json!({"filter": {"tables": ["orders", "bags"]}, "retry": {"maxAttempts": 1}, "batch": {"maxEvents": 1}});
     let (id, _) = subscribed(&mill, &receiver, &more).await;
     mill.sql("insert into mill.orders values (1)").await;
@@ -59,7 +56,7 @@ async fn what_happened_to_a_table_that_is_away_is_given_once_it_is_there_again()
         assert_eq!(answer.status, 503, "{path}: {answer:?}");
     }
     assert_eq!(n_events(&page(&mill, "/api/ddl/events?after=start&tables=bags").await), 1);
-    // whoever reads bags alone goes on
+    // a reader of bags alone goes on
     mill.sql("insert into mill.bags values (4)").await;
     requests(&other, 1).await;
     assert_eq!(receiver.n_requests(), n, "nothing is sent of what cannot be read");

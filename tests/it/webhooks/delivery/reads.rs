@@ -20,7 +20,7 @@ async fn calls(server: &Server) -> [i64; 2] {
     ["reads", "judged"].map(|name| found[0][name].as_i64().expect("a number"))
 }
 
-/// Seen to fail where a page is shared with nobody.
+/// Seen to fail where no page is shared.
 #[tokio::test]
 async fn subscriptions_of_one_key_read_and_are_judged_once() {
     let server = Server::with(&["track_functions=pl"]).await;

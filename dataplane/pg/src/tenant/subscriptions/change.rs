@@ -189,7 +189,7 @@ pub async fn rotate(
     of: Audit<'_>,
 ) -> Result<Rotated, PgError> {
     let mut open = conn.begin().await?;
-    // a replica that delivers without a pause claims it anew, with the secrets of then
+    // a replica that delivers without a pause claims it again, with the secrets of then
     let held = sqlx::query("update dl.subscriptions set version = version + 1 where id = $1").bind(id);
     if held.execute(&mut *open).await?.rows_affected() == 0 {
         open.rollback().await?;

@@ -66,7 +66,8 @@ pub(crate) async fn run(address: SocketAddr, key: &str) -> Result<(), Box<dyn st
     Ok(())
 }
 
-async fn ask(address: SocketAddr, name: &str, request: Vec<u8>, counts: Counts) {
+/// One request after the other, until the process ends.
+pub(super) async fn ask(address: SocketAddr, name: &str, request: Vec<u8>, counts: Counts) {
     loop {
         match load::ask(address, &request).await {
             Ok((status, _)) => count(&counts, name, &status.to_string()),

@@ -13,8 +13,8 @@ use sqlx::postgres::PgConnection;
 use sqlx::{Connection as _, Executor as _};
 use tokio::time::sleep;
 
+use super::attack::ask;
 use super::{Counts, count};
-use crate::load;
 use crate::stage::{request, sent};
 
 /// The environment variable with the address of the login.
@@ -90,11 +90,11 @@ pub(crate) async fn run(address: SocketAddr, key: &str) -> Result<(), Box<dyn st
     }
     for _ in 0..READING {
         let read = request("/auth/abuser/api/items?$first=10", &key);
-        tokio::spawn(asking(address, "reads", read, counts.clone()));
+        tokio::spawn(ask(address, "reads", read, counts.clone()));
     }
     for i in 0..WRITING {
         let write = sent("POST", "/auth/abuser/api/acts", &key, &json!({ "id": i }).to_string());
-        tokio::spawn(asking(address, "writes", write, counts.clone()));
+        tokio::spawn(ask(address, "writes", write, counts.clone()));
     }
     tokio::task::spawn_blocking(|| io::copy(&mut io::stdin(), &mut io::sink())).await??;
     print!("{}", serde_json::to_string(&*counts.lock().expect("nothing panics"))?);
@@ -142,14 +142,5 @@ async fn knocking(login: String, counts: Counts) {
     loop {
         let came = async { PgConnection::connect(&login).await?.close().await }.await;
         count(&counts, "logins", &said(came));
-    }
-}
-
-async fn asking(address: SocketAddr, name: &str, request: Vec<u8>, counts: Counts) {
-    loop {
-        match load::ask(address, &request).await {
-            Ok((status, _)) => count(&counts, name, &status.to_string()),
-            Err(_) => count(&counts, name, "broken off"),
-        }
     }
 }

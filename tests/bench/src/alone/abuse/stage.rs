@@ -153,30 +153,44 @@ impl Stage {
         if self.by == Abuser::Owner {
             status::says(&self.world, "Tenant", "abuser", "Served").await;
         }
-        // what was written costs nobody anything later
+        // what was written costs the runs behind it nothing
         execute(&mut superuser, "checkpoint").await;
     }
 
     async fn steady(&self, children: &[u32]) -> Run {
-        let servers = || [account::tree(self.server.pid()), account::tree(self.other.pid())].concat();
-        let used = || [&[self.pid()], children, &servers()].map(account::cpu);
-        let (before, began) = (used(), Instant::now());
-        let is_over = Arc::new(AtomicBool::new(false));
-        let roots = [self.server.pid(), self.other.pid()];
-        let counting = tokio::spawn(runnable(roots, is_over.clone()));
         let (at, requests) = (address(&self.url()), self.neighbor());
-        let asked = tokio::task::spawn_blocking(move || steady::ask(at, &requests, TIME)).await;
+        let servers = [self.server.pid(), self.other.pid()];
+        let (asked, cores, n_runnable) = accounted(self.pid(), children, servers, async || {
+            tokio::task::spawn_blocking(move || steady::ask(at, &requests, TIME)).await
+        })
+        .await;
         let (times, n_failures) = asked.expect("no panic").expect("a connection of the neighbor broke");
-        is_over.store(true, Ordering::Relaxed);
-        let (after, seconds) = (used(), began.elapsed().as_secs_f64());
-        let cores = [0, 1, 2].map(|i| ((after[i] - before[i]) / seconds).max(0.0));
         let at = |share: f64| times[(times.len() as f64 * share) as usize];
-        Run { p50: at(0.5), p99: at(0.99), n_failures, cores, n_runnable: counting.await.expect("no panic") }
+        Run { p50: at(0.5), p99: at(0.99), n_failures, cores, n_runnable }
     }
 }
 
+/// What `work` gives; and meanwhile the cores in use by the data plane, by `children` and by both servers of PostgreSQL, and how many of
+/// their processes were runnable.
+pub(crate) async fn accounted<T>(
+    data_plane: u32,
+    children: &[u32],
+    servers: [u32; 2],
+    work: impl AsyncFnOnce() -> T,
+) -> (T, [f64; 3], f64) {
+    let used = || [&[data_plane][..], children, &servers.map(account::tree).concat()].map(account::cpu);
+    let (before, began) = (used(), Instant::now());
+    let is_over = Arc::new(AtomicBool::new(false));
+    let counting = tokio::spawn(runnable(servers, is_over.clone()));
+    let done = work().await;
+    is_over.store(true, Ordering::Relaxed);
+    let (after, seconds) = (used(), began.elapsed().as_secs_f64());
+    let cores = [0, 1, 2].map(|i| ((after[i] - before[i]) / seconds).max(0.0));
+    (done, cores, counting.await.expect("no panic"))
+}
+
 /// How many processes of PostgreSQL below these run or wait for a core, on average, until it is over.
-pub(crate) async fn runnable(roots: [u32; 2], is_over: Arc<AtomicBool>) -> f64 {
+async fn runnable(roots: [u32; 2], is_over: Arc<AtomicBool>) -> f64 {
     let (mut n_looks, mut n_runnable) = (0, 0);
     while !is_over.load(Ordering::Relaxed) {
         sleep(Duration::from_millis(500)).await;

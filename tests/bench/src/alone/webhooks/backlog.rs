@@ -4,8 +4,8 @@
 
 use std::process::{self, Child};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use rowgate_tests::servers::postgres::{Server, rows};
@@ -16,9 +16,8 @@ use tokio::time::sleep;
 use super::mill::Mill;
 use super::sink::Sink;
 use super::{at, by_sql};
-use crate::account;
 use crate::alone::abuse::burner::{Burn, Burner};
-use crate::alone::abuse::stage::runnable;
+use crate::alone::abuse::stage::accounted;
 use crate::alone::abuse::{Run, interleaved, report};
 
 /// Of each subscription, in rows of 100 bytes.
@@ -105,23 +104,16 @@ impl Stage {
         let servers = [self.loaded.server.pid(), self.other.pid()];
         let children: Vec<u32> =
             burner.iter().map(|it| Child::id(&it.threads)).chain([process::id()]).collect();
-        let used = || {
-            let postgres = servers.map(account::tree).concat();
-            [&[self.loaded.replica.pid()][..], &children, &postgres].map(account::cpu)
-        };
-        let (before, began) = (used(), Instant::now());
-        let is_over = Arc::new(AtomicBool::new(false));
-        let counting = tokio::spawn(runnable(servers, is_over.clone()));
-        let times = by_sql(&self.neighbor, &self.sink, RATE, SECONDS).await;
-        is_over.store(true, Ordering::Relaxed);
-        let (after, seconds) = (used(), began.elapsed().as_secs_f64());
+        let (times, cores, n_runnable) =
+            accounted(self.loaded.replica.pid(), &children, servers, async || {
+                by_sql(&self.neighbor, &self.sink, RATE, SECONDS).await
+            })
+            .await;
         drop(burner);
         if beside == 1 {
             self.suspend(true).await;
         }
         self.sink.forget();
-        let cores = [0, 1, 2].map(|i| ((after[i] - before[i]) / seconds).max(0.0));
-        let n_runnable = counting.await.expect("no panic");
         Run { p50: at(&times, 50), p99: at(&times, 99), n_failures: 0, cores, n_runnable }
     }
 }
