@@ -115,12 +115,14 @@ async fn look<T: Send + 'static, F>(
 where
     F: Future<Output = Result<T, PgError>> + Send,
 {
+    let tenant = &caller.tenant;
     // a delivery waits for other deliveries, and no request waits for one
-    let pool = match caller.credential {
-        Credential::Owner(_) => caller.tenant.deliveries.connections.clone(),
-        _ => caller.tenant.look_ups.clone(),
-    };
-    caller.tenant.run_detached(async move { ask(pool.acquire().await?).await }).await
+    if matches!(caller.credential, Credential::Owner(_)) {
+        let look = async { ask(tenant.deliveries.connections.acquire_warm().await?).await };
+        return tenant.run_attached(look).await;
+    }
+    let pool = tenant.look_ups.clone();
+    tenant.run_detached(async move { ask(pool.acquire().await?).await }).await
 }
 
 fn gone() -> Problem {

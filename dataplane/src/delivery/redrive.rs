@@ -34,7 +34,7 @@ pub(super) async fn all(worker: &Worker) -> bool {
 /// `None`: the database does not say.
 async fn next(worker: &Worker) -> Option<Next> {
     let (id, lease, version) = (worker.claimed.id.clone(), worker.lease.clone(), worker.claimed.version);
-    let next = worker.tenant.on_deliveries(move |conn| {
+    let next = worker.tenant.by_delivery(move |conn| {
         Box::pin(async move { dead_letters::next(conn, &id, &lease, version).await })
     });
     next.await.ok()
@@ -62,7 +62,7 @@ async fn one(worker: &Worker, redrive: Redrive) -> Option<()> {
     let refused = outcome.as_ref().is_some_and(|outcome| matches!(outcome.failure, Some(Failure::Refused)));
     let attempted = outcome.map(|outcome| outcome.attempted);
     let (id, lease, subscription) = (redrive.id.clone(), worker.lease.clone(), worker.claimed.id.clone());
-    let noted = worker.tenant.on_deliveries(move |conn| {
+    let noted = worker.tenant.by_delivery(move |conn| {
         Box::pin(async move {
             dead_letters::sent(conn, &subscription, &lease, &id, is_delivered, attempted.as_ref()).await
         })

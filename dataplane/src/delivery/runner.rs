@@ -88,7 +88,7 @@ async fn claim(
         }
         let lease = entropy::ulid();
         let (token, n) = (lease.clone(), i64::try_from(most).unwrap_or_default());
-        let claimed = tenant.on_deliveries(move |conn| {
+        let claimed = tenant.by_delivery(move |conn| {
             Box::pin(async move { delivery::claim(conn, &token, newest, since, n).await })
         });
         // of a failure the tenant took note, and the next round is another try
@@ -124,8 +124,8 @@ impl Active {
     async fn renew(&self, tenant: &Tenant) {
         let leases: Vec<String> = self.0.lock().keys().cloned().collect();
         if !leases.is_empty() {
-            let renewed = tenant
-                .on_deliveries(move |conn| Box::pin(async move { delivery::renew(conn, &leases).await }));
+            let renewed =
+                tenant.by_delivery(move |conn| Box::pin(async move { delivery::renew(conn, &leases).await }));
             let _prolonged = renewed.await;
         }
     }

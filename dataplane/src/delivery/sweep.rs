@@ -18,8 +18,8 @@ impl Sweep {
     /// Sweeps, if that is this replica's to do. A failure is another one's turn, or the next round's.
     pub(super) async fn run(&mut self, app: &App, tenant: &Tenant) {
         let replica = app.tenants.replica().clone();
-        let takes = tenant
-            .on_deliveries(move |conn| Box::pin(async move { facts::takes_sweep(conn, &replica).await }));
+        let takes =
+            tenant.by_delivery(move |conn| Box::pin(async move { facts::takes_sweep(conn, &replica).await }));
         if !takes.await.unwrap_or_default() {
             if self.newest.take().is_some() {
                 tenant.deliveries.counts.forget();
@@ -29,7 +29,7 @@ impl Sweep {
         let Some(newest) = tenant.event_tail.newest().map(|tick| tick.number) else { return };
         let Some(catalog) = tenant.current().map(|snapshot| version(&snapshot)) else { return };
         let since = self.newest.map(|newest| newest + 1).filter(|since| *since <= newest);
-        let look = tenant.on_deliveries(move |conn| {
+        let look = tenant.by_delivery(move |conn| {
             Box::pin(async move {
                 facts::note_owners(conn).await?;
                 let disabled = facts::disable_undelivered(conn).await?;

@@ -1,5 +1,6 @@
 //! What a tenant keeps for its deliveries.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
@@ -8,6 +9,7 @@ use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::{LookUps, PgConnection};
 use tokio::sync::Notify;
 
+use super::worker::commits::Commits;
 use crate::server::metrics::Count;
 use crate::tenants::tenant::Tenant;
 
@@ -23,6 +25,7 @@ pub(crate) struct Deliveries {
     /// The tenant is served no more.
     is_closed: AtomicBool,
     pub(crate) counts: DeliveryCounts,
+    pub(super) commits: Arc<Commits>,
 }
 
 /// What became of requests to receivers.
@@ -54,6 +57,7 @@ impl Deliveries {
             is_running: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             counts: DeliveryCounts::default(),
+            commits: Arc::default(),
         }
     }
 
@@ -93,5 +97,19 @@ impl Tenant {
             conn.done(answer)
         };
         self.run_detached(exchange).await
+    }
+
+    /// As [`Tenant::on_deliveries`], for those who deliver: in their own task, which nothing cancels, and over a connection that answered a
+    /// moment ago. What it fails to say is asked again, or sent again under the same EventIds.
+    pub(super) async fn by_delivery<T: Send>(
+        &self,
+        ask: impl for<'c> FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, PgError>> + Send,
+    ) -> Result<T, Problem> {
+        let exchange = async {
+            let mut conn = self.deliveries.connections.acquire_warm().await?;
+            let answer = ask(&mut conn).await;
+            conn.done(answer)
+        };
+        self.run_attached(exchange).await
     }
 }

@@ -1,5 +1,8 @@
 //! One subscription while this replica holds its lease: batch after batch, until nothing is left or another one is to be waited for.
 
+pub(super) mod commits;
+mod outcome;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +12,7 @@ use rowgate_core::problem::Code;
 use rowgate_core::webhook::destination::{Destination, Policy};
 use rowgate_core::webhook::secret::WebhookSecret;
 use rowgate_core::webhook::step::{Effect, Failure, Input, State, Status, step};
-use rowgate_pg::tenant::delivery::commit::{self, Attempted, DeadLetter, Standing, Written};
+use rowgate_pg::tenant::delivery::commit::{self, Attempted, DeadLetter, Delivered, Standing, Written};
 use rowgate_pg::tenant::delivery::{self, Claimed};
 use rowgate_pg::tenant::events::Position;
 use rowgate_program::entropy;
@@ -24,6 +27,7 @@ use crate::api::events::shared::Reader;
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::tenants::tenant::Tenant;
+use outcome::{excerpt, judged};
 
 /// Between two looks whether the owner key of a request under way still lives.
 const CHECK: Duration = Duration::from_millis(750);
@@ -31,8 +35,6 @@ const CHECK: Duration = Duration::from_millis(750);
 const CLAIM_AGE: Duration = Duration::from_mins(1);
 /// A place at a receiver that came later than this may be one for a subscription that was changed meanwhile.
 const LATE: Duration = Duration::from_millis(500);
-/// Of what was sent and of what was answered, this much is kept to be looked at.
-const EXCERPT: usize = 4096;
 
 const NO_SECRET: &str = "no secret of the subscription can be opened to sign with; rotate its secret";
 
@@ -88,7 +90,7 @@ impl Worker {
         let limit = state.batch_limit.map_or(most, |limit| limit.min(most)).max(1);
         let limit = usize::try_from(limit).unwrap_or(1);
         // a place at the receiver first: what is sent is what the key sees when it is sent
-        let Some(_place) = self.place().await else {
+        let Some(place) = self.place().await else {
             self.give_back().await;
             return None;
         };
@@ -98,6 +100,7 @@ impl Worker {
             Err(hindrance) => return self.stop(state, hindrance).await,
         };
         if batch.events.is_empty() {
+            drop(place);
             return self.write(state, Input::Nothing { to: batch.to }, batch, None).await;
         }
         let id = state.batch.as_ref().map_or_else(entropy::ulid, |batch| batch.id.clone());
@@ -107,6 +110,7 @@ impl Worker {
             None => self.send(&id, attempt, replay, &batch.events).await,
             Some(error) => Ok(self.unsent(&id, attempt, &batch.events, error)),
         };
+        drop(place);
         let outcome = match sent {
             Ok(outcome) => outcome,
             Err(OwnerDied) => return self.stop(state, Hindrance::OwnerInactive).await,
@@ -140,7 +144,7 @@ impl Worker {
         let (id, lease) = (self.claimed.id.clone(), self.lease.clone());
         let standing = self
             .tenant
-            .on_deliveries(move |conn| Box::pin(async move { commit::standing(conn, &id, &lease).await }));
+            .by_delivery(move |conn| Box::pin(async move { commit::standing(conn, &id, &lease).await }));
         let standing = standing.await.ok().flatten()?;
         self.is_as_claimed(standing).then_some(place)
     }
@@ -266,6 +270,7 @@ impl Worker {
         let config = convert::config(&self.claimed);
         let (next, effects) = step(state.clone(), input, &config);
         let now = Timestamp::now();
+        let is_known = self.claimed.knows(&batch.tables);
         let mut written = convert::written(&next, Some(batch.tables.clone()), now);
         let attempt = outcome.map(|outcome| outcome.attempted);
         for effect in &effects {
@@ -295,7 +300,30 @@ impl Worker {
         let newest = self.tenant.event_tail.newest().map_or(i64::MAX, |tick| tick.number);
         let goes_on = next.status == Status::Enabled && next.batch.is_none() && next.cursor.tick <= newest;
         written.keeps_lease = goes_on;
-        let standing = self.commit(batch.of_log, written).await?;
+        let is_plain = effects.is_empty() && is_known && commits::is_plain(state, &next);
+        let attempt = written.attempt.as_ref().filter(|it| is_plain && it.error.is_none());
+        let with_others = attempt.map(|attempt| Delivered {
+            subscription: self.claimed.id.clone(),
+            lease: self.lease.clone(),
+            cursor: next.cursor,
+            read: batch.of_log,
+            attempt: attempt.clone(),
+            keeps_lease: goes_on,
+        });
+        let standing = match with_others {
+            Some(delivered) => commits::write(&self.tenant, delivered).await,
+            None => None,
+        };
+        let standing = match standing {
+            Some(standing) => Some(standing),
+            None => self.commit(batch.of_log, written).await,
+        };
+        let Some(standing) = standing else {
+            // it is sent again under the same EventIds; others of the claim may go on for long, and prolong its lease
+            self.give_back().await;
+            return None;
+        };
+        self.claimed.note(batch.tables);
         let is_same = self.is_as_claimed(standing) && !self.is_old();
         match goes_on && is_same {
             true => Some(next),
@@ -324,10 +352,9 @@ impl Worker {
 
     async fn commit(&self, read: Option<Position>, written: Written) -> Option<Standing> {
         let (id, lease) = (self.claimed.id.clone(), self.lease.clone());
-        let written = self.tenant.on_deliveries(move |conn| {
+        let written = self.tenant.by_delivery(move |conn| {
             Box::pin(async move { commit::commit(conn, &id, &lease, read, &written).await })
         });
-        // without an answer the lease runs out, and the batch is sent again under the same EventIds
         written.await.ok().flatten()
     }
 
@@ -335,37 +362,8 @@ impl Worker {
         let (id, lease) = (self.claimed.id.clone(), self.lease.clone());
         let released = self
             .tenant
-            .on_deliveries(move |conn| Box::pin(async move { delivery::release(conn, &id, &lease).await }));
+            .by_delivery(move |conn| Box::pin(async move { delivery::release(conn, &id, &lease).await }));
         // else it runs out
         let _given_back = released.await;
     }
-}
-
-/// The failure, its words, the status and the beginning of an answer.
-fn judged(sent: &Posted) -> (Option<Failure>, Option<String>, Option<i32>, Option<String>) {
-    match &sent.result {
-        Ok(answer) => {
-            let status = answer.status;
-            let response = Some(excerpt(&answer.body));
-            let is_delivered = (200..300).contains(&status);
-            let failure = Failure::Answered { status, retry_after: answer.retry_after };
-            let error = format!("the receiver answered {status}");
-            match is_delivered {
-                true => (None, None, Some(status.into()), response),
-                false => (Some(failure), Some(error), Some(status.into()), response),
-            }
-        }
-        Err(SendFailure::Refused(why)) => (Some(Failure::Refused), Some(why.clone()), None, None),
-        Err(SendFailure::TimedOut) => {
-            let error = "the receiver did not answer within 15 s".to_owned();
-            (Some(Failure::TimedOut), Some(error), None, None)
-        }
-        Err(SendFailure::Unreachable(why)) => (Some(Failure::Unreachable), Some(why.clone()), None, None),
-    }
-}
-
-/// The beginning, as text that PostgreSQL stores.
-fn excerpt(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(EXCERPT)]);
-    text.replace('\0', "\u{fffd}")
 }

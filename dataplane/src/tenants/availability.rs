@@ -6,10 +6,18 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use rowgate_core::name::TenantSlug;
+use rowgate_core::problem::Problem;
 use rowgate_pg::connect::login_failure::LoginFailure;
+use rowgate_pg::failure::PgError;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
+
+use crate::tenants::tenant::Tenant;
 
 /// A login that fails is tried again after half the time for which it has failed, and after this at the latest.
 const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// A catalog is read within this, or the tenant counts as unavailable until the next try.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct Availability {
@@ -107,6 +115,58 @@ fn log(tenant: &TenantSlug, of: &str, answers: bool, cause: &str) {
 fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     // Each change of it is whole.
     state.lock()
+}
+
+impl Tenant {
+    /// Runs an exchange in a task of its own: a caller that goes away must not leave a connection in the middle of one.
+    pub(crate) async fn run_detached<T: Send + 'static>(
+        &self,
+        exchange: impl Future<Output = Result<T, PgError>> + Send + 'static,
+    ) -> Result<T, Problem> {
+        match self.tasks.start(timeout(LOAD_TIMEOUT, exchange)).await {
+            Ok(answer) => self.noted(answer),
+            Err(error) => {
+                self.availability.look_up_unanswered(&self.slug, &error.to_string());
+                Err(Problem::unavailable())
+            }
+        }
+    }
+
+    /// As [`Tenant::run_detached`], in the task of a caller that does not go away: without the hop to another thread, which costs
+    /// as much as a short exchange.
+    pub(crate) async fn run_attached<T>(
+        &self,
+        exchange: impl Future<Output = Result<T, PgError>>,
+    ) -> Result<T, Problem> {
+        self.noted(timeout(LOAD_TIMEOUT, exchange).await)
+    }
+
+    fn noted<T>(&self, answer: Result<Result<T, PgError>, Elapsed>) -> Result<T, Problem> {
+        match answer {
+            Ok(Ok(value)) => {
+                self.availability.look_up_succeeded(&self.slug);
+                return Ok(value);
+            }
+            Ok(Err(error)) => {
+                if matches!(error, PgError::Beyond { .. }) {
+                    self.load_backoff.begin(Instant::now());
+                }
+                let failure = LoginFailure::of(&error, &self.endpoint);
+                self.availability.look_up_failed(&self.slug, failure, &error.to_string());
+            }
+            Err(_) => {
+                self.load_backoff.begin(Instant::now());
+                let cause = format!("no answer within {} s", LOAD_TIMEOUT.as_secs());
+                self.availability.look_up_unanswered(&self.slug, &cause);
+            }
+        }
+        Err(Problem::unavailable())
+    }
+
+    /// Takes note of whether the tenant's database answers requests; the cause is for the log.
+    pub fn note_availability(&self, answers: bool, cause: &str) {
+        self.availability.note_request(&self.slug, answers, cause);
+    }
 }
 
 #[cfg(test)]

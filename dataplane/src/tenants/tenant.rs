@@ -12,7 +12,6 @@ use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::control::replicas::{Report, Served};
 use rowgate_pg::control::servers::ClusterPlace;
-use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::{LookUpLogin, LookUps};
 use rowgate_pg::tenant::subscriptions;
 use rowgate_pg::wire::{CallLimits, Calls, KeyLogins, KeySessions, Queries, QueryLimits, RequestPool, Share};
@@ -41,8 +40,6 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// restarts, is not. A failure that needs a change mostly stays.
 const LASTING_FAILURE_DELAY: Duration = Duration::from_secs(1);
 const PASSING_FAILURE_DELAY: Duration = Duration::from_secs(3);
-/// A catalog is read within this, or the tenant counts as unavailable until the next try.
-const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A tenant that the control database lists as live.
 pub struct Tenant {
@@ -74,13 +71,13 @@ pub struct Tenant {
     snapshot: RwLock<Option<Arc<Snapshot>>>,
     /// Held while a catalog is read: a request that waited for it finds the new one.
     loading: tokio::sync::Mutex<()>,
-    load_backoff: LoadBackoff,
+    pub(super) load_backoff: LoadBackoff,
     load_attempted: AtomicBool,
     catching_up: AtomicBool,
     checking: AtomicBool,
     /// The revoked keys of requests under way are being looked for.
     pub(crate) ending_requests: AtomicBool,
-    availability: Availability,
+    pub(super) availability: Availability,
 }
 
 /// Where a tenant's database is; another place makes another [`Tenant`].
@@ -126,7 +123,7 @@ impl Tenant {
         let TenantPools { lookups, request_pool, logins, calls, queries, replica, share } = pools;
         let endpoint = logins.auth.endpoint.clone();
         let look_ups = LookUps::new(lookups.clone(), LOOKUP_CONNECTIONS, &share);
-        let deliveries = Deliveries::new(LookUps::new(lookups, CONNECTIONS, &share));
+        let deliveries = Deliveries::new(LookUps::new(lookups, CONNECTIONS, &share).for_short_statements());
         let key_sessions = KeySessions::new(logins, request_pool.clone(), look_ups.clone(), replica, &share);
         Tenant {
             id,
@@ -352,39 +349,5 @@ impl Tenant {
 
     pub(crate) fn current(&self) -> Option<Arc<Snapshot>> {
         self.snapshot.read().clone()
-    }
-
-    /// Runs an exchange in a task of its own: a caller that goes away must not leave a connection in the middle of one.
-    pub(crate) async fn run_detached<T: Send + 'static>(
-        &self,
-        exchange: impl Future<Output = Result<T, PgError>> + Send + 'static,
-    ) -> Result<T, Problem> {
-        let task = self.tasks.start(tokio::time::timeout(LOAD_TIMEOUT, exchange));
-        let cause = match task.await {
-            Ok(Ok(Ok(value))) => {
-                self.availability.look_up_succeeded(&self.slug);
-                return Ok(value);
-            }
-            Ok(Ok(Err(error))) => {
-                if matches!(error, PgError::Beyond { .. }) {
-                    self.load_backoff.begin(Instant::now());
-                }
-                let failure = LoginFailure::of(&error, &self.endpoint);
-                self.availability.look_up_failed(&self.slug, failure, &error.to_string());
-                return Err(Problem::unavailable());
-            }
-            Ok(Err(_)) => {
-                self.load_backoff.begin(Instant::now());
-                format!("no answer within {} s", LOAD_TIMEOUT.as_secs())
-            }
-            Err(error) => error.to_string(),
-        };
-        self.availability.look_up_unanswered(&self.slug, &cause);
-        Err(Problem::unavailable())
-    }
-
-    /// Takes note of whether the tenant's database answers requests; the cause is for the log.
-    pub fn note_availability(&self, answers: bool, cause: &str) {
-        self.availability.note_request(&self.slug, answers, cause);
     }
 }

@@ -6,6 +6,7 @@ use sqlx::{FromRow, PgConnection};
 
 use crate::failure::PgError;
 use crate::tenant::events::{self, Page, Position};
+use commit::Tables;
 
 pub mod commit;
 pub mod dead_letters;
@@ -48,10 +49,30 @@ pub struct Claimed {
     pub batch_events: Option<i32>,
     pub attempts: i32,
     pub batch_limit: Option<i32>,
+    /// The tables as they were found for a batch before.
+    rels: Option<Vec<Oid>>,
+    rels_of: Option<String>,
     /// The secrets that sign now, sealed, the newest first.
     pub secrets: Vec<Vec<u8>>,
     /// A dead letter of it is to be sent again.
     pub redrives: bool,
+}
+
+impl Claimed {
+    /// Whether these tables are what stands in the database.
+    #[must_use]
+    pub fn knows(&self, tables: &Tables) -> bool {
+        let rels = self.rels.iter().flatten().map(|oid| oid.0);
+        self.rels.is_some()
+            && rels.eq(tables.rels.iter().copied())
+            && self.rels_of.as_ref() == Some(&tables.rels_of)
+    }
+
+    /// What was written of a batch.
+    pub fn note(&mut self, tables: Tables) {
+        self.rels = Some(tables.rels.into_iter().map(Oid).collect());
+        self.rels_of = Some(tables.rels_of);
+    }
 }
 
 macro_rules! claimed {
@@ -69,7 +90,7 @@ macro_rules! claimed {
              returning s.id, s.owner_key, s.url, s.tables, s.ops, s.payload_query, s.headers::text as headers, s.max_events, s.max_bytes,
                  s.max_attempts, s.initial_seconds, s.max_seconds, s.disable_on_gone, s.version, s.state, s.suspend, s.reason,
                  s.consecutive_dead_letters, s.cursor_tick, s.cursor_seq, s.replay_tick, s.replay_seq, s.batch_id, s.batch_tick,
-                 s.batch_seq, s.batch_events, s.attempts, s.batch_limit,
+                 s.batch_seq, s.batch_events, s.attempts, s.batch_limit, s.rels, s.rels_of,
                  array(select k.sealed from dl.subscription_secrets k
                        where k.subscription = s.id and (k.expires_at is null or k.expires_at > now())
                        order by k.created_at desc) as secrets,
@@ -99,10 +120,12 @@ pub async fn claim(
     Ok(query.fetch_all(conn).await?)
 }
 
-/// Prolongs what is held under these leases.
+/// Prolongs what is held under these leases, but for what another transaction changes at the moment: mostly it prolongs that, or gives it
+/// back, and the next round is soon enough.
 pub async fn renew(conn: &mut PgConnection, leases: &[String]) -> Result<(), PgError> {
     let update = sqlx::query(
-        "update dl.subscriptions set lease_until = clock_timestamp() + $2 * interval '1 millisecond' where lease = any($1)",
+        "update dl.subscriptions set lease_until = clock_timestamp() + $2 * interval '1 millisecond'
+         where id in (select s.id from dl.subscriptions s where s.lease = any($1) for no key update skip locked)",
     );
     update.bind(leases).bind(LEASE_MS).execute(conn).await?;
     Ok(())

@@ -7,8 +7,9 @@ use std::time::Duration;
 use rowgate_core::backoff::Backoff;
 use sqlx::Connection as _;
 pub use sqlx::PgConnection;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
+use crate::connect::session;
 use crate::failure::PgError;
 use crate::wire::Share;
 use crate::wire::budget::Purpose;
@@ -23,6 +24,8 @@ pub use login::LookUpLogin;
 const WAIT: Duration = Duration::from_secs(5);
 /// Look-ups at most that wait for one.
 const QUEUE: usize = 10_000;
+/// One that answered so long ago is asked first whether it still does, even for a caller that bears a failure.
+const WARM: Duration = Duration::from_millis(500);
 /// Between two tries to reach a server that is just coming up.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(10);
 const MAX_BACKOFF: Duration = Duration::from_millis(400);
@@ -32,6 +35,16 @@ const MAX_BACKOFF: Duration = Duration::from_millis(400);
 pub struct LookUps {
     login: LookUpLogin,
     pool: Pool<Opened>,
+    plans: Plans,
+}
+
+/// How PostgreSQL plans the statements that are prepared.
+#[derive(Clone, Copy)]
+enum Plans {
+    /// As it finds best, for catalogs of any size.
+    Chosen,
+    /// Once, and without JIT. One that takes arrays is otherwise planned each time, and planning costs more than running it.
+    Generic,
 }
 
 /// A connection for one look-up. Dropped without [`Acquired::done`] it is closed.
@@ -41,7 +54,8 @@ pub struct Acquired {
     lasts: bool,
 }
 
-struct Opened(PgConnection);
+/// A connection, and when it answered last.
+struct Opened(PgConnection, Instant);
 
 impl Warm for Opened {
     fn knows(&self, _: StatementHash) -> bool {
@@ -53,41 +67,70 @@ impl LookUps {
     /// At most `size` connections as `login`, among those of `share`.
     #[must_use]
     pub fn new(login: impl Into<LookUpLogin>, size: usize, share: &Share) -> LookUps {
-        LookUps { login: login.into(), pool: Pool::new(size, QUEUE, share, Purpose::LookUp) }
+        let pool = Pool::new(size, QUEUE, share, Purpose::LookUp);
+        LookUps { login: login.into(), pool, plans: Plans::Chosen }
     }
 
-    /// A connection that answers.
+    /// For statements that read and write a few rows by their keys, again and again.
+    #[must_use]
+    pub fn for_short_statements(self) -> LookUps {
+        LookUps { plans: Plans::Generic, ..self }
+    }
+
+    /// A connection that answers: it was asked.
     pub async fn acquire(&self) -> Result<Acquired, PgError> {
+        self.within_wait(Duration::ZERO).await
+    }
+
+    /// As [`LookUps::acquire`], but one that answered within the last half second is not asked, which costs as much as many a look-up
+    /// does. For a caller that bears a failure: the connection may have been ended since.
+    pub async fn acquire_warm(&self) -> Result<Acquired, PgError> {
+        self.within_wait(WARM).await
+    }
+
+    async fn within_wait(&self, trusted: Duration) -> Result<Acquired, PgError> {
         let late =
             |_| PgError::Unavailable { reason: "no connection became free in time".to_owned(), source: None };
         let mut last = None;
-        match timeout(WAIT, self.answering(&mut last)).await {
+        match timeout(WAIT, self.answering(trusted, &mut last)).await {
             Ok(acquired) => acquired,
             Err(elapsed) => Err(last.unwrap_or_else(|| late(elapsed))),
         }
     }
 
-    async fn answering(&self, last: &mut Option<PgError>) -> Result<Acquired, PgError> {
+    async fn answering(&self, trusted: Duration, last: &mut Option<PgError>) -> Result<Acquired, PgError> {
         let slot = self.pool.take(Who::default(), WAIT).await;
         let refused = |why| PgError::Unavailable {
             reason: format!("there is no free connection: {why:?}"),
             source: None,
         };
         let mut slot = slot.map_err(refused)?;
-        if let Some(Opened(mut connection)) = slot.connection()
-            && connection.ping().await.is_ok()
+        if let Some(Opened(mut connection, answered)) = slot.connection()
+            && (answered.elapsed() < trusted || connection.ping().await.is_ok())
         {
             return Ok(Acquired { connection, slot, lasts: true });
         }
         let mut backoff = Backoff::new(INITIAL_BACKOFF);
         loop {
-            match self.login.connect().await {
+            match self.open().await {
                 Ok(Connected { connection, lasts }) => return Ok(Acquired { connection, slot, lasts }),
                 Err(error) if !is_passing(&error) => return Err(error),
                 Err(error) => *last = Some(error),
             }
             sleep(backoff.pause(MAX_BACKOFF, rand::random())).await;
         }
+    }
+
+    async fn open(&self) -> Result<Connected, PgError> {
+        let mut connected = self.login.connect().await?;
+        if let Plans::Generic = self.plans {
+            session::script(
+                &mut connected.connection,
+                "set plan_cache_mode = force_generic_plan; set jit = off",
+            )
+            .await?;
+        }
+        Ok(connected)
     }
 
     /// Closes the connections that nobody has used for `age`; to be called now and then.
@@ -109,7 +152,7 @@ impl Acquired {
         // a login whose rights were taken away is asked for them again when it comes in
         let is_denied = result.as_ref().is_err_and(|error| error.code() == Some(DENIED));
         if lasts && !is_denied && matches!(result, Ok(_) | Err(PgError::Sqlstate { .. })) {
-            slot.give_back(Opened(connection));
+            slot.give_back(Opened(connection, Instant::now()));
         }
         result
     }

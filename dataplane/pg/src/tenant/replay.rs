@@ -61,7 +61,7 @@ impl std::convert::From<sqlx::Error> for ReplayError {
     }
 }
 
-/// A subscription and the log, as they are while its row is locked.
+/// A subscription and the log, as they are while its row is locked, or for a dry run were at one moment.
 #[derive(FromRow)]
 struct Present {
     rels: Option<Vec<Oid>>,
@@ -96,13 +96,18 @@ async fn within(
     from: &From,
     dry_run: bool,
 ) -> Result<Replayed, ReplayError> {
-    let present: Option<Present> = sqlx::query_as(
-        "select s.rels, s.ops, s.cursor_tick, s.cursor_seq, l.floor, (select max(number) from dl.ticks) as newest
-         from dl.subscriptions s cross join dl.event_log l where s.id = $1 for update of s",
-    )
-    .bind(id)
-    .fetch_optional(&mut *open)
-    .await?;
+    macro_rules! present {
+        ($lock:literal) => {
+            concat!(
+                "select s.rels, s.ops, s.cursor_tick, s.cursor_seq, l.floor, (select max(number) from dl.ticks) as newest
+                 from dl.subscriptions s cross join dl.event_log l where s.id = $1",
+                $lock
+            )
+        };
+    }
+    // deliveries go on while it is only counted
+    let query = if dry_run { present!("") } else { present!(" for update of s") };
+    let present: Option<Present> = sqlx::query_as(query).bind(id).fetch_optional(&mut *open).await?;
     let present = present.ok_or(ReplayError::NoSubscription)?;
     let cursor = Position { tick: present.cursor_tick, seq: present.cursor_seq };
     let asked = match from {
@@ -174,7 +179,7 @@ async fn time(conn: &mut PgConnection, present: &Present, utc: Timestamp) -> Res
     // within the tick, as far as one look shows it
     let (n, seq): (i64, Option<i64>) = sqlx::query_as(
         "select count(*), min(seq) filter (where at >= timestamptz 'epoch' + $4 * interval '1 microsecond')
-         from dl.events($1, 0, $2, $3, 1000) where tick = $1 and op is not null",
+         from dl.events($1, 0, $2, $3 || '#'::text, 1000) where tick = $1 and op is not null",
     )
     .bind(tick)
     .bind(present.rels.as_deref().unwrap_or_default())
@@ -186,7 +191,7 @@ async fn time(conn: &mut PgConnection, present: &Present, utc: Timestamp) -> Res
     Ok(Position { tick, seq })
 }
 
-/// Events of the subscription behind the position.
+/// Events of the subscription behind the position, read without their images (`#`, as 0021_event_counts.sql says).
 async fn count(
     conn: &mut PgConnection,
     id: &str,
@@ -197,7 +202,7 @@ async fn count(
     let mut n_events = 0;
     for _ in 0..MAX_PAGES {
         let page: Option<(i64, i64, i64)> = sqlx::query_as(
-            "with page as (select tick, seq, op from dl.pending($1, $2, $3, $4, $5, $6))
+            "with page as (select tick, seq, op from dl.pending($1, $2, $3, $4, $5 || '#'::text, $6))
              select (select count(op) from page), tick, seq from page order by tick desc, seq desc limit 1",
         )
         .bind(id)

@@ -97,7 +97,7 @@ async fn own(
 ) -> Result<Ahead, Problem> {
     let (id, ops, rels) = (claimed.id.clone(), claimed.ops.clone(), tables.clone());
     let n = i32::try_from(n).unwrap_or(i32::MAX);
-    let pending = caller.tenant.on_deliveries(move |conn| {
+    let pending = caller.tenant.by_delivery(move |conn| {
         Box::pin(async move { delivery::pending(conn, &id, from, &rels, &ops, n).await })
     });
     let Pending { page, floor } = pending.await?;

@@ -1,5 +1,7 @@
 //! Writing back what became of a batch, with what is kept of the attempt, by the one who still holds the lease.
 
+use std::collections::HashMap;
+
 use rowgate_core::name::Ulid;
 use sqlx::postgres::types::Oid;
 use sqlx::{FromRow, PgConnection};
@@ -98,6 +100,86 @@ pub struct Standing {
 pub async fn standing(conn: &mut PgConnection, id: &str, lease: &Ulid) -> Result<Option<Standing>, PgError> {
     let query = sqlx::query_as("select version, suspend from dl.subscriptions where id = $1 and lease = $2");
     Ok(query.bind(id).bind(lease.as_str()).fetch_optional(conn).await?)
+}
+
+/// A batch that was delivered, of a subscription of which nothing changes but its position.
+#[derive(Debug, Clone)]
+pub struct Delivered {
+    pub subscription: String,
+    pub lease: Ulid,
+    pub cursor: Position,
+    /// As [`commit`] is told.
+    pub read: Option<Position>,
+    pub attempt: Attempted,
+    /// The one who writes goes on delivering.
+    pub keeps_lease: bool,
+}
+
+#[derive(FromRow)]
+struct Settled {
+    id: String,
+    lease: String,
+    #[sqlx(flatten)]
+    standing: Standing,
+}
+
+/// Writes batches that were delivered, as [`commit`] does each: what each subscription is by now, by its id and the lease. One that is
+/// missing was not written: its lease is lost, the log gave it up, or another transaction holds the subscription, for which none waits.
+pub async fn delivered(
+    conn: &mut PgConnection,
+    all: &[Delivered],
+) -> Result<HashMap<(String, String), Standing>, PgError> {
+    fn each<'a, T>(all: &'a [Delivered], value: impl Fn(&'a Delivered) -> T) -> Vec<T> {
+        all.iter().map(value).collect()
+    }
+    let query = sqlx::query_as(
+        "with off as materialized (select set_config('synchronous_commit', 'off', true)),
+         came as (
+             select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::boolean[], $7::text[],
+                 $8::integer[], $9::integer[], $10::integer[], $11::integer[], $12::text[], $13::text[], $14::integer[], $15::text[])
+                 c (id, lease, tick, seq, read, keeps_lease, batch, attempt, took_ms, n_events, n_bytes, first_event, last_event,
+                     status, response)
+         ),
+         held as materialized (
+             select s.id from dl.subscriptions s join came c on c.id = s.id and c.lease = s.lease
+             where c.read is null or c.read > (select l.floor from dl.event_log l)
+             for no key update of s skip locked
+         ),
+         done as (
+             update dl.subscriptions s set cursor_tick = c.tick, cursor_seq = c.seq, lease = case when c.keeps_lease then s.lease end,
+                 lease_until = case when c.keeps_lease then clock_timestamp() + $16 * interval '1 millisecond' end,
+                 last_delivery_at = clock_timestamp()
+             from held h join came c using (id), off
+             -- one that comes after it was given up, and was written alone, moves nothing back
+             where s.id = h.id and s.lease = c.lease and (s.cursor_tick, s.cursor_seq) < (c.tick, c.seq)
+             returning c.*, s.version, s.suspend
+         ),
+         logged as (
+             insert into dl.deliveries (subscription, batch, attempt, took_ms, n_events, n_bytes, first_event, last_event, status,
+                 response)
+             select id, batch, attempt, took_ms, n_events, n_bytes, first_event, last_event, status, response from done
+         )
+         select id, lease, version, suspend from done",
+    );
+    let query = query
+        .bind(each(all, |it| it.subscription.as_str()))
+        .bind(each(all, |it| it.lease.as_str()))
+        .bind(each(all, |it| it.cursor.tick))
+        .bind(each(all, |it| it.cursor.seq))
+        .bind(each(all, |it| it.read.map(|at| at.tick)))
+        .bind(each(all, |it| it.keeps_lease))
+        .bind(each(all, |it| it.attempt.batch.as_str()))
+        .bind(each(all, |it| it.attempt.attempt))
+        .bind(each(all, |it| it.attempt.took_ms))
+        .bind(each(all, |it| it.attempt.n_events))
+        .bind(each(all, |it| it.attempt.n_bytes))
+        .bind(each(all, |it| it.attempt.first_event.as_str()))
+        .bind(each(all, |it| it.attempt.last_event.as_str()))
+        .bind(each(all, |it| it.attempt.status))
+        .bind(each(all, |it| it.attempt.response.as_deref()))
+        .bind(LEASE_MS);
+    let settled: Vec<Settled> = query.fetch_all(conn).await?;
+    Ok(settled.into_iter().map(|it| ((it.id, it.lease), it.standing)).collect())
 }
 
 /// Writes what became of a batch, if the lease is still held. `read`: where the batch was read from the log, its first position,

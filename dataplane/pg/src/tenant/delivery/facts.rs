@@ -65,7 +65,7 @@ pub async fn disable_undelivered(conn: &mut PgConnection) -> Result<Vec<String>,
 }
 
 /// What a subscription `s` has not delivered: `lag.n` events, of which it knows the oldest. `$1`: the newest tick, `$2`: [`MAX_LAG`]. The
-/// condition says which subscriptions `x` there may be. Those that stand at one position of the log are counted once.
+/// condition says which subscriptions `x` there may be. Those that stand at one position of the log are counted once, without their images.
 macro_rules! lag {
     ($which:literal) => {
         concat!(
@@ -81,7 +81,7 @@ macro_rules! lag {
             "
                      group by 2, 3, 4, 5, 6
                  ) b
-                 cross join lateral dl.pending(b.one, b.cursor_tick, b.cursor_seq, b.rels, b.ops, $2) e
+                 cross join lateral dl.pending(b.one, b.cursor_tick, b.cursor_seq, b.rels, b.ops || '#'::text, $2) e
                  group by 1, 2, 3, 4, 5
              ) lag on (lag.of is null or lag.of = s.id) and lag.cursor_tick = s.cursor_tick and lag.cursor_seq = s.cursor_seq
                  and lag.rels = s.rels and lag.ops = s.ops"

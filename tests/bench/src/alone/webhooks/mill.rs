@@ -135,6 +135,12 @@ impl Mill {
             .await;
     }
 
+    /// All that is kept is delivered again.
+    pub(super) async fn replay(&self, subscription: &str) {
+        let path = format!("/api/ddl/events/webhooks/{subscription}/replay");
+        self.ask("POST", &path, &json!({"fromRetentionStart": true})).await;
+    }
+
     pub(super) async fn remove(&self, subscription: &str) {
         self.ask("DELETE", &format!("/api/ddl/events/webhooks/{subscription}"), &Value::Null).await;
     }
