@@ -114,12 +114,12 @@ impl Batch {
     ) -> Result<Batch, Hindrance> {
         let tenant = &caller.tenant;
         let mut context = tenant.authenticate(&caller.credential).await?;
-        let sources = match sources(&context, claimed.tables.as_deref()) {
+        let sources = match reading.sources(&context, claimed.tables.as_deref()) {
             Ok(sources) => sources,
             // no statement is sent that would find a newer catalog
             Err(_) => {
                 context = tenant.authenticate_fresh(&caller.credential).await?;
-                sources(&context, claimed.tables.as_deref())?
+                reading.sources(&context, claimed.tables.as_deref())?
             }
         };
         let ahead = reading.ahead(caller, claimed, &sources, from, end.is_none().then_some(limit)).await?;

@@ -103,6 +103,21 @@ impl DataPlane {
         send(self.child.id(), signal);
     }
 
+    /// Stops it until it gets SIGCONT, and waits until no thread of it runs: the signal alone is not waited for.
+    pub async fn pause(&self) {
+        self.signal(Signal::SIGSTOP);
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let stands = || {
+            let mut threads = fs::read_dir(&tasks).expect("it is there").filter_map(Result::ok);
+            threads.all(|thread| {
+                let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+                // behind the name, which may hold spaces
+                stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+            })
+        };
+        until("every thread to stand still", async || stands().then_some(())).await;
+    }
+
     /// Sends `signal` and waits for the end.
     pub async fn end(mut self, signal: Signal) -> ExitStatus {
         send(self.child.id(), signal);

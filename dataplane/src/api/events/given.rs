@@ -73,6 +73,13 @@ impl Given {
         self.events.iter().map(|(_, at, event)| (*at, event.as_str()))
     }
 
+    /// Those behind a position, with their cursors.
+    pub(crate) fn behind(&self, from: Position) -> impl Iterator<Item = (Position, String, &str)> {
+        let first = self.events.partition_point(|(_, at, _)| *at <= from);
+        let left = self.events[first..].iter();
+        left.map(|(generation, at, event)| (*at, cursor(*generation, *at), event.as_str()))
+    }
+
     /// Cursors, and the events.
     pub(crate) fn each(&self) -> impl Iterator<Item = (String, &str)> {
         self.events.iter().map(|(generation, at, event)| (cursor(*generation, *at), event.as_str()))

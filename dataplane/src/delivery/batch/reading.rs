@@ -8,10 +8,12 @@ use rowgate_pg::tenant::delivery::{self, Claimed, Pending};
 use rowgate_pg::tenant::events::{Change, Position};
 use tokio::time::Instant;
 
+use super::sources;
 use crate::api::events::given::Given;
 use crate::api::events::request::Source;
 use crate::api::events::shared::{GivenPage, PAGE_AGE, Reader};
 use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
 
 /// Changes that are read at a time, at most. A batch is at most one page.
 const MOST: usize = 250;
@@ -25,6 +27,8 @@ pub(in crate::delivery) struct Reading {
     last: Option<Last>,
     /// How many changes are read next.
     n: usize,
+    /// The tables that the key may read, as long as it and the catalog are what they were.
+    found: Option<(KeyContext, Arc<[Source]>)>,
 }
 
 /// The page of before, as long as those who share it keep it: no worker holds one while a receiver takes its time.
@@ -49,7 +53,23 @@ pub(super) struct Ahead {
 
 impl Reading {
     pub(in crate::delivery) fn new(reads: Reader) -> Reading {
-        Reading { reads, last: None, n: LEAST }
+        Reading { reads, last: None, n: LEAST, found: None }
+    }
+
+    /// As [`sources`] gives them.
+    pub(super) fn sources(
+        &mut self,
+        context: &KeyContext,
+        tables: Option<&[String]>,
+    ) -> Result<Arc<[Source]>, Problem> {
+        if let Some((of, found)) = &self.found
+            && of.is_same(context)
+        {
+            return Ok(found.clone());
+        }
+        let found: Arc<[Source]> = sources(context, tables)?.into();
+        self.found = Some((context.clone(), found.clone()));
+        Ok(found)
     }
 
     /// What comes behind `from`, for batches of at most `limit` events; it was asked for at most [`PAGE_AGE`] ago. Of a batch that is tried
@@ -110,14 +130,13 @@ async fn own(
 impl Ahead {
     /// What was captured, in its order.
     pub(super) fn changes(&self) -> impl Iterator<Item = &Change> {
-        self.page.page.changes.iter().filter(|change| self.from < change.at)
+        let changes = &self.page.page.changes;
+        changes[changes.partition_point(|change| change.at <= self.from)..].iter()
     }
 
     /// What the key is given of it, with EventIds.
     pub(super) fn events(&self) -> impl Iterator<Item = (Position, String, &str)> {
-        let given = &self.page.given;
-        let each = given.events().zip(given.each()).map(|((at, event), (id, _))| (at, id, event));
-        each.filter(|(at, ..)| self.from < *at)
+        self.page.given.behind(self.from)
     }
 
     /// Where the next page begins.

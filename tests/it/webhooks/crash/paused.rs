@@ -35,7 +35,7 @@ async fn stands_still(before: &[i64]) {
     gate.send_replace(false);
     changed(&works, 1).await;
     requested(before.len() + 1).await;
-    works.signal(0, Signal::SIGSTOP);
+    works.pause(0).await;
     // its answer waits for it
     gate.send_replace(true);
     works.start().await;

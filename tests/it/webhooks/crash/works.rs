@@ -98,6 +98,11 @@ impl Works {
         }
     }
 
+    /// One that is there stands still from now on.
+    pub(in crate::webhooks) async fn pause(&self, which: usize) {
+        self.replicas[which].as_ref().expect("it was started").pause().await;
+    }
+
     /// A signal for one that is there.
     pub(in crate::webhooks) fn signal(&self, which: usize, signal: Signal) {
         self.replicas[which].as_ref().expect("it was started").signal(signal);
