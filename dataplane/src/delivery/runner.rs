@@ -60,6 +60,7 @@ pub(super) async fn run(app: Arc<App>, tenant: Arc<Tenant>, tasks: Tasks, stop: 
         tokio::select! {
             _ = ticks.changed() => {}
             () = tenant.deliveries.changed.notified() => round = Instant::now(),
+            () = tenant.deliveries.left_over.notified() => seen = None,
             () = tokio::time::sleep_until(round) => {}
             () = stop.cancelled() => {}
         }

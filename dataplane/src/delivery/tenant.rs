@@ -20,6 +20,8 @@ pub(crate) struct Deliveries {
     pub(crate) connections: LookUps,
     /// Something was changed through this replica: a subscription may be there that the control database does not list yet.
     pub(crate) changed: Notify,
+    /// A subscription was given back while there was more for it: a claim may have passed it over, as it was just being written.
+    pub(super) left_over: Notify,
     has_changed: AtomicBool,
     pub(crate) is_running: AtomicBool,
     /// The tenant is served no more.
@@ -53,6 +55,7 @@ impl Deliveries {
         Deliveries {
             connections,
             changed: Notify::new(),
+            left_over: Notify::new(),
             has_changed: AtomicBool::new(false),
             is_running: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),

@@ -297,8 +297,11 @@ impl Worker {
             }
         }
         written.attempt = attempt;
-        let newest = self.tenant.event_tail.newest().map_or(i64::MAX, |tick| tick.number);
-        let goes_on = next.status == Status::Enabled && next.batch.is_none() && next.cursor.tick <= newest;
+        let has_more = |next: &State<Position>| {
+            let newest = self.tenant.event_tail.newest().map_or(i64::MAX, |tick| tick.number);
+            next.status == Status::Enabled && next.batch.is_none() && next.cursor.tick <= newest
+        };
+        let goes_on = has_more(&next);
         written.keeps_lease = goes_on;
         let is_plain = effects.is_empty() && is_known && commits::is_plain(state, &next);
         let attempt = written.attempt.as_ref().filter(|it| is_plain && it.error.is_none());
@@ -323,6 +326,9 @@ impl Worker {
             self.give_back().await;
             return None;
         };
+        if !goes_on && has_more(&next) {
+            self.tenant.deliveries.left_over.notify_one();
+        }
         self.claimed.note(batch.tables);
         let is_same = self.is_as_claimed(standing) && !self.is_old();
         match goes_on && is_same {
