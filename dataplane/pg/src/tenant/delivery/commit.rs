@@ -108,7 +108,7 @@ pub struct Delivered {
     pub subscription: String,
     pub lease: Ulid,
     pub cursor: Position,
-    /// As [`commit`] is told.
+    /// As [`commit`] takes it.
     pub read: Option<Position>,
     pub attempt: Attempted,
     /// The one who writes goes on delivering.
