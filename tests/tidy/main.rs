@@ -158,6 +158,7 @@ fn the_top_level_holds_what_the_architecture_lists() {
         "Makefile",
         "examples",
         "docs",
+        ".cargo",
         ".ci",
         ".gitignore",
         "clippy.toml",

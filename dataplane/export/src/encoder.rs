@@ -21,8 +21,8 @@ pub fn formats(format: FileFormat, columns: &[Column]) -> Vec<Format> {
     columns.iter().map(of_column).collect()
 }
 
-/// Writes one file. It holds 64 KiB of text, or a row group of Parquet: 12 MiB, of which the last row may be the longest, with
-/// 4 MiB to encode it. For the footer of a Parquet file it keeps 64 KiB for each column and GiB of rows.
+/// Writes one file. It holds 64 KiB of text, or a row group of Parquet: 8 MiB, of which the last row may be the longest, with
+/// 4 MiB to encode it. For the footer of a Parquet file it keeps 96 KiB for each column and GiB of rows.
 pub struct Encoder<W: Write + Send> {
     n_columns: usize,
     n_rows: u64,

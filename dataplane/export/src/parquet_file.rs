@@ -22,7 +22,7 @@ use crate::{Column, Compression};
 /// Of a row group. Readers work on one row group at a time and in parallel on several.
 pub(crate) const MAX_ROWS: usize = 128 << 10;
 /// What the columns of a row group hold together before they are encoded: most of what an export costs in memory.
-pub(crate) const MAX_BYTES: usize = 12 << 20;
+pub(crate) const MAX_BYTES: usize = 8 << 20;
 
 /// What a row may take while it is held: a `numeric` of ten bytes may have 131,072 digits.
 const MAX_ROW: usize = 64 << 20;

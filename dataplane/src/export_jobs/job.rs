@@ -11,6 +11,7 @@ use rowgate_sql::export_request::{self, ExportRequest};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
+use super::ahead::Ahead;
 use super::rows::{Statement, check_of, formats};
 use super::typing::{ExportTyping, Wanted};
 use super::write::Target;
@@ -22,8 +23,6 @@ use crate::auth::key_context::KeyContext;
 use crate::execute::retry::{self, Attempt, RetryReason};
 use crate::tenants::tenant::Tenant;
 
-/// Chunks of rows that wait for the encoder.
-const CHUNKS: usize = 2;
 /// Between two tries to write an outcome, and how many there are: as long as the database may take to come back.
 const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_WRITES: usize = 60;
@@ -230,14 +229,16 @@ impl Attempt for Export<'_> {
             format,
             compression,
         };
-        let (sender, chunks) = mpsc::channel(CHUNKS);
+        let (sender, read) = mpsc::channel(1);
+        let (ahead, chunks) = Ahead::of(read);
         let query = Query {
             values: Values::Rows { max: max_rows },
             chunks: Some(sender),
             ..statement.query(context, STATEMENT_TIMEOUT, typing)
         };
         let check = check_of(caller, context);
-        let (ran, written) = tokio::join!(job.tenant.exports.run(check, query), target.write(chunks));
+        let ran = job.tenant.exports.run(check, query);
+        let (ran, (), written) = tokio::join!(ran, ahead.run(), target.write(chunks));
         // one that takes no more rows ends the statement, whose failure then says nothing
         let unfinished = written.map_err(|error| RetryReason::Final(error.problem()))?;
         let outcome = ran.map_err(|failure| match failure {

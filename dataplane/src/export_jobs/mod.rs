@@ -1,7 +1,7 @@
 //! Exports: what keys ask for is read as these keys, and written into files that they download.
 //!
 //! `follow` claims jobs under leases, renews these, and sweeps; `job` takes one from its claim to its outcome; `rows` reads what it
-//! asks for, `write` encodes it into a file, `storage` is where files are. The state of jobs stands in the control database, so that any
+//! asks for, `ahead` holds what was read, `write` encodes it into a file, `storage` is where files are. The state of jobs stands in the control database, so that any
 //! replica goes on with a job whose replica has died.
 
 use std::collections::HashMap;
@@ -27,6 +27,7 @@ use crate::app::Tasks;
 use crate::server::metrics::Count;
 use storage::{Storage, StorageConfig, StorageError};
 
+mod ahead;
 pub(crate) mod follow;
 mod job;
 pub(crate) mod rows;

@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 
 use rowgate_core::problem::{Code, Problem};
 use rowgate_export::{Compression, EncodeError, Encoder, FileFormat};
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::Running;
+use super::ahead::Chunk;
 use super::storage::objects::is_of_storage;
 use super::storage::{Storage, Writer};
 use super::typing::ExportTyping;
@@ -44,15 +45,15 @@ pub(super) enum WriteError {
 
 impl Target {
     /// Writes what comes, until nothing does any more.
-    pub(super) async fn write(self, chunks: mpsc::Receiver<Vec<u8>>) -> Result<Unfinished, WriteError> {
+    pub(super) async fn write(self, chunks: UnboundedReceiver<Chunk>) -> Result<Unfinished, WriteError> {
         let writing = tokio::task::spawn_blocking(move || self.write_all(chunks));
         writing.await.map_err(std::io::Error::other)?
     }
 
-    fn write_all(self, mut chunks: mpsc::Receiver<Vec<u8>>) -> Result<Unfinished, WriteError> {
+    fn write_all(self, mut chunks: UnboundedReceiver<Chunk>) -> Result<Unfinished, WriteError> {
         let mut unfinished = Unfinished { target: self, encoder: None };
         while let Some(chunk) = chunks.blocking_recv() {
-            unfinished.push(&chunk)?;
+            unfinished.push(&chunk.rows)?;
         }
         Ok(unfinished)
     }

@@ -107,3 +107,13 @@ async fn requests_go_through_the_pooler_and_everything_else_does_not() {
     let mut superuser = server.connect("postgres").await;
     assert_eq!(rows(&mut superuser, through).await, [json!({"name": "rowgate", "is_auth": true})]);
 }
+
+/// Else an export or a backlog of webhooks takes twice the memory (docs/benchmarks.md). Seen to fail without `.cargo/config.toml`.
+#[test]
+fn its_allocator_takes_pages_from_the_system_as_they_are_used() {
+    let output = Command::new(binary()).arg("--version").env("MIMALLOC_VERBOSE", "1").output();
+    let output = output.expect("the program was built");
+    let told = String::from_utf8_lossy(&output.stderr);
+    let option = told.lines().find(|line| line.contains("'arena_eager_commit'")).map(str::trim);
+    assert_eq!(option, Some("option 'arena_eager_commit': 0"), "{told}");
+}
