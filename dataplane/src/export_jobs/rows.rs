@@ -146,7 +146,7 @@ fn of_refused(context: &KeyContext, entity: &Entity, refused: &Refused) -> Retry
 
 /// Of those that an export can have; the rest is never said.
 pub(super) static WORDING: Wording = Wording {
-    too_much_memory: "the export needs more memory than one session may use; sort, group and aggregate fewer or shorter values",
+    too_much_memory: "the export needs more memory or temporary files than one session may use; sort, group and aggregate fewer or shorter values",
     long_row: "a row is longer than the data plane reads; select fewer or shorter columns",
     ..crate::api::rest::wording::WORDING
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rowgate_tests::wait::until;
 use serde_json::json;
 
-use super::fixture::Lab;
+use super::fixture::{Lab, refusal};
 
 /// Statements of keys that run.
 const RUNNING: &str = "select count(*) as n from pg_stat_activity where datname = 'lab' and state = 'active' \
@@ -159,4 +159,33 @@ async fn a_key_with_too_many_queries_waits_and_leaves_a_place_to_others() {
     let codes: std::collections::BTreeSet<&str> = refused.iter().map(|(_, code, _)| code.as_str()).collect();
     assert!(codes.contains("StatementTimeout"), "{refused:?}");
     assert!(codes.is_subset(&["StatementTimeout", "Unavailable", "RateLimited"].into()), "{refused:?}");
+}
+
+/// Seen to fail where it says that the database is unavailable.
+#[tokio::test]
+async fn temporary_files_end_at_the_limit_of_the_server() {
+    let lab = Lab::open().await;
+    lab.sql("insert into lab.kinds (id, t) select g, md5(g::text) from generate_series(1000, 60000) g").await;
+    for setting in ["temp_file_limit = '1MB'", "work_mem = '64kB'"] {
+        lab.sql(&format!("alter system set {setting}")).await;
+    }
+    lab.sql("select pg_reload_conf()").await;
+    let limit = "select 1 as n from pg_settings where name = 'temp_file_limit' and setting = '1024'";
+    until("the limit", async || (!lab.seen(limit).await.is_empty()).then_some(())).await;
+    let sorted = "select g from generate_series(1, 2000000000) g order by md5(g::text)";
+    for key in ["north", "plain"] {
+        let (status, code, message) = lab.refused(key, sorted, json!({})).await;
+        assert_eq!((status, code.as_str()), (413, "TooLarge"), "{message}");
+        assert!(message.contains("temporary files"), "{message}");
+    }
+    let url = format!("{}/api/ddl/aggregates/kinds", lab.world.url());
+    let key = lab.world.key("plain");
+    let headers = [("X-API-Key", key.as_str()), ("Content-Type", "application/json")];
+    let body =
+        json!({"groupBy": ["t"], "aggregations": [{"function": "count", "as": "n"}], "first": 5}).to_string();
+    let reply = rowgate_tests::client::Client::new().send("POST", &url, &headers, &body).await;
+    let (status, code, message) = refusal(&reply);
+    assert_eq!((status, code.as_str()), (413, "TooLarge"), "{message}");
+    assert!(message.contains("temporary files"), "{message}");
+    assert_eq!(lab.get("plain", "/auth/lab/api/kinds/id/1").await.status, 200, "the tenant is served");
 }

@@ -5,8 +5,8 @@ use crate::execute::wording::Wording;
 
 /// Of those that a read can have; the rest is never said.
 pub(super) static WORDING: Wording = Wording {
-    too_much_memory: "the statement needs more memory than one session may use; use fewer functions on long texts in filter and \
-                      having, and fewer aggregations of distinct values",
+    too_much_memory: "the statement needs more memory or temporary files than one session may use; filter to fewer rows, group by fewer \
+                      fields, and use fewer functions on long texts and fewer aggregations of distinct values",
     long_row: "a group is longer than 64 MiB as JSON; name fewer fields and aggregations",
     long_position: "the page ends at values that are too long for a cursor; group by shorter fields, order by shorter values, or ask \
                     for more groups per page with first",

@@ -6,8 +6,8 @@ use rowgate_sql::rest;
 use crate::execute::wording::Wording;
 
 pub(super) static WORDING: Wording = Wording {
-    too_much_memory: "the statement needs more memory than one session may use; use fewer conditions on long texts in filter, and \
-                      ask for fewer such fields",
+    too_much_memory: "the statement needs more memory or temporary files than one session may use; filter to fewer rows, order by an \
+                      indexed field, use fewer conditions on long texts in filter, and ask for fewer such fields",
     long_row: "a row is longer than 64 MiB as JSON; ask for fewer fields",
     long_nested: "the answer is longer than 32 MiB as JSON; ask for fewer rows with first, also within rows, or for fewer fields; or groupBy has more groups than its \
                   argument first says",

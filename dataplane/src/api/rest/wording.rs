@@ -5,8 +5,8 @@ use rowgate_sql::rest;
 use crate::execute::wording::Wording;
 
 pub(crate) static WORDING: Wording = Wording {
-    too_much_memory: "the statement needs more memory than one session may use; use fewer functions on long texts in $filter, \
-                      compare such fields directly, and name fewer of them in $select",
+    too_much_memory: "the statement needs more memory or temporary files than one session may use; filter to fewer rows, order by an \
+                      indexed field, use fewer functions on long texts in $filter, and name fewer such fields in $select",
     long_row: "a row is longer than 64 MiB as JSON; name fewer fields in $select",
     long_nested: "the answer with the rows of $expand is longer than 32 MiB as JSON; ask for fewer rows with $first, also within \
                   $expand, or for fewer fields with $select",

@@ -163,7 +163,7 @@ impl ServerError {
         match (state, part) {
             ("40001" | "40P01" | "55P03", _) => Failure::Unavailable(self.to_string()),
             // What one read builds up says nothing of whether the server is there.
-            ("53200" | "54000", Part::DataParse | Part::DataBind | Part::Data) => {
+            ("53200" | "53400" | "54000", Part::DataParse | Part::DataBind | Part::Data) => {
                 Failure::Invalid(self.into())
             }
             _ if ["08", "53", "57"].contains(&class(state)) => Failure::Unavailable(self.to_string()),
@@ -276,6 +276,7 @@ mod tests {
             ("08006", Data, "Unavailable"),
             ("53300", Data, "Unavailable"),
             ("53200", Data, "Invalid"),
+            ("53400", Data, "Invalid"),
             ("53200", Key, "Unavailable"),
             ("53200", Write, "Unavailable"),
             ("54000", Data, "Invalid"),
