@@ -28,7 +28,7 @@ pub mod scripts;
 pub mod subscriptions;
 
 pub use access::adoptable::adoptable;
-pub(crate) use capture::{FUNCTIONS as CAPTURE_FUNCTIONS, missing as uncaptured};
+pub(crate) use capture::missing as uncaptured;
 pub use closed::{Closed, Of};
 pub use contents::{CLOSE_KEYS, Outcome, contents};
 pub use differences::drift;

@@ -52,6 +52,8 @@ async fn a_plan_is_shown_before_anything_is_touched_and_run_without_the_annotati
         "alter table \"app\".\"customers\" enable row level security",
         "create policy \"rowgate_others\" on \"app\".\"customers\"",
         "create policy \"no_drafts\" on \"app\".\"orders\" as restrictive",
+        "grant create on schema dl to",
+        "create or replace function dl.capture()",
         "alter role \"store_writer\" bypassrls;",
         "alter role \"store_reader\" bypassrls;",
         "grant select",

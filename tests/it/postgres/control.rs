@@ -50,14 +50,12 @@ async fn tenant(installation: &Installation, tenant: &Ulid, database: &str) -> (
     execute(&mut operator, &format!("revoke {owner} from rowgate_operator")).await;
     let login = installation.tenant(tenant, TenantLogin::Owner, database);
     let mut conn = session::connect(&login).await.expect("the owner's login");
-    execute(&mut conn, &format!("revoke connect, temporary on database {database} from public")).await;
     execute(&mut conn, &format!("grant connect on database {database} to {auth}, {dl}, {lookups}")).await;
-    assert_eq!(migrate::start_tenant(&mut conn).await.expect("a fresh database"), 13);
-    assert_eq!(migrate::start_tenant(&mut conn).await.expect("a migrated database"), 0);
+    migrate::close_database(&mut conn).await.expect("its owner");
     execute(&mut operator, &format!("grant {owner} to {dl} with inherit true, set false")).await;
     let login = installation.tenant(tenant, TenantLogin::Records, database);
     let mut records = session::connect(&login).await.expect("the login of schema dl");
-    migrate::take_over(&mut records).await.expect("a database of its owner");
+    migrate::make(&mut records).await.expect("a database without the schema");
     execute(&mut operator, &format!("revoke {owner} from {dl}")).await;
     assert_eq!(migrate::tenant(&mut records).await.expect("a migrated database"), 0);
     execute(

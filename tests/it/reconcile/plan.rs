@@ -66,13 +66,13 @@ impl World {
         }
         let login = installation.tenant(&desired.tenant, TenantLogin::Owner, &database);
         let mut owner = session::connect(&login).await.expect("the owner's login");
-        migrate::start_tenant(&mut owner).await.expect("the migrations");
+        migrate::close_database(&mut owner).await.expect("its owner");
         let [connect, lend, take_back] = plan::lending(&desired.tenant, &desired.owner, &database);
         apply(&mut owner, &connect, None).await;
         apply(&mut operator, &lend, None).await;
         let login = installation.tenant(&desired.tenant, TenantLogin::Records, &database);
         let mut records = session::connect(&login).await.expect("the login of schema dl");
-        migrate::take_over(&mut records).await.expect("the other migrations");
+        migrate::make(&mut records).await.expect("the migrations");
         apply(&mut operator, &take_back, None).await;
         let epoch = tenants::claim_epoch(&mut records).await.expect("the fence");
         scripts::run(&mut owner, &mut records, bootstrap, vec![records::bootstrapped()], epoch, [1; 32])

@@ -1,11 +1,14 @@
 //! Schema `dl` of a database that an earlier version, or a restored dump, left the owner of the tables: it becomes that of its own login while
 //! requests go on, or says what is in the way.
 
+use std::collections::BTreeSet;
+
 use rowgate_tests::servers::postgres::{Server, execute};
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 use rowgate_tests::world::status::condition;
 use serde_json::Value;
+use sqlx::PgConnection;
 
 const READ: &str = "/auth/shop/api/customers?$first=2";
 
@@ -14,8 +17,36 @@ fn as_before(id: &str) -> String {
     format!(
         "drop function dl.publish; drop table dl.staged; delete from dl.migrations where 13 < number; \
          reassign owned by t{id}_dl to t{id}_owner; drop owned by t{id}_dl; drop role t{id}_dl; \
-         alter function dl.undecidable() security definer"
+         alter function dl.undecidable() security definer; \
+         alter table dl.subscriptions add check (origin in ('api', 'kubernetes')), add check (state in ('enabled', 'disabled')), \
+         add check (reason in ('DeadLetters', 'Undelivered', 'Gone'))"
     )
+}
+
+/// All of the schema, a line each: what there is, whose it is, and who else may do what.
+const SCHEMA: &str = "
+    with s as (select oid as of, nspowner, nspacl from pg_namespace where nspname = 'dl')
+    select format('schema %s %s', s.nspowner::regrole, a) from s, unnest(s.nspacl) a
+    union all select format('%s %s %s', c.oid::regclass, c.relkind, c.relowner::regrole) from pg_class c join s on s.of = c.relnamespace
+    union all select format('%s %s', c.oid::regclass, a) from pg_class c join s on s.of = c.relnamespace, unnest(c.relacl) a
+    union all select format('%s.%s %s %s', c.oid::regclass, t.attname, format_type(t.atttypid, t.atttypmod), t.attnotnull)
+        from pg_attribute t join pg_class c on c.oid = t.attrelid join s on s.of = c.relnamespace where t.attnum > 0 and not t.attisdropped
+    union all select format('%s.%s %s', c.oid::regclass, t.attname, a)
+        from pg_attribute t join pg_class c on c.oid = t.attrelid join s on s.of = c.relnamespace, unnest(t.attacl) a
+    union all select format('%s %s', k.conrelid::regclass, pg_get_constraintdef(k.oid))
+        from pg_constraint k join s on s.of = k.connamespace where k.contype <> 'n'
+    union all select pg_get_viewdef(c.oid) from pg_class c join s on s.of = c.relnamespace where c.relkind = 'v'
+    union all select format('%s %s', p.proowner::regrole, pg_get_functiondef(p.oid)) from pg_proc p join s on s.of = p.pronamespace
+    union all select format('%s %s', p.oid::regprocedure, a) from pg_proc p join s on s.of = p.pronamespace, unnest(p.proacl) a
+    union all select format('%s %s', l.polrelid::regclass, pg_get_expr(l.polqual, l.polrelid)) from pg_policy l
+        join pg_class c on c.oid = l.polrelid join s on s.of = c.relnamespace
+    union all select format('default %s %s %s', defaclrole::regrole, defaclobjtype, a) from pg_default_acl, unnest(defaclacl) a
+    union all select format('database %s', a) from pg_database, unnest(datacl) a where datname = current_database()
+    union all select format('%s %s', number, name) from dl.migrations";
+
+async fn schema(superuser: &mut PgConnection) -> BTreeSet<String> {
+    let lines: Vec<String> = sqlx::query_scalar(SCHEMA).fetch_all(superuser).await.expect("an answer");
+    lines.into_iter().filter(|line| !line.contains("_dl=")).collect()
 }
 
 async fn owners(world: &World, server: &Server) -> Vec<String> {
@@ -42,6 +73,8 @@ async fn a_database_of_an_earlier_version_is_taken_over_while_it_is_served() {
     let (replica, key) = (world.replica().await, world.key("north"));
     assert!(world.stop().await.success());
     let mut superuser = server.connect(&database).await;
+    let made = schema(&mut superuser).await;
+    assert!(300 < made.len(), "{made:?}");
     execute(&mut superuser, &as_before(&id)).await;
     assert_eq!(owners(&world, &server).await, [format!("t{id}_owner")]);
 
@@ -84,6 +117,8 @@ async fn a_database_of_an_earlier_version_is_taken_over_while_it_is_served() {
     for _ in 0..20 {
         assert_eq!(rowgate_tests::world::get(&url, &key).await.status, 200);
     }
+    let differs: Vec<String> = schema(&mut superuser).await.symmetric_difference(&made).cloned().collect();
+    assert!(differs.is_empty(), "it is what is made where there is none, but for {differs:#?}");
     let member = "select pg_has_role('t' || $1 || '_dl', 't' || $1 || '_owner', 'member')";
     let is_member: bool =
         sqlx::query_scalar(member).bind(&id).fetch_one(&mut superuser).await.expect("an answer");

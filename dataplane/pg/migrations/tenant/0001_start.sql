@@ -1,19 +1,5 @@
--- Schema `dl` of a tenant's database. Run logged in as t<id>_owner. Grants to t<id>_auth, datalake_user and the set
+-- Schema `dl` of a tenant's database. Run logged in as t<id>_dl. Grants to t<id>_auth, datalake_user and the set
 -- roles are part of the reconcile plan.
-
--- Closed before the bootstrap script makes anything: nobody enters whom the plan has not let in, and what will be made
--- is nobody's to call. A database that was there before keeps what PUBLIC has in it; there sessions begin as the application's role.
-do $$
-begin
-    if session_user = (select pg_catalog.pg_get_userbyid(datdba) from pg_catalog.pg_database
-                       where datname = pg_catalog.current_database()) then
-        execute pg_catalog.format('revoke connect, temporary on database %I from public', pg_catalog.current_database());
-    end if;
-    if session_user = current_user then
-        alter default privileges revoke execute on routines from public;
-    end if;
-end
-$$;
 
 create schema dl;
 

@@ -6,8 +6,10 @@ use crate::connect::session;
 use crate::failure::PgError;
 use crate::tenant::read_limits::{of, within};
 
+mod make;
 mod take_over;
 
+pub use make::{close_database, make};
 pub use take_over::{TakeOverError, strangers, take_over};
 
 /// One file: its number within the series, its name, its statements.
@@ -40,7 +42,7 @@ const TENANT: &[Migration] = series!(
     18 "0018_scripts", 19 "0019_event_indexes", 20 "0020_event_pages",
     21 "0021_event_counts",
 );
-/// Up to this one the owner of the tables runs those of a tenant's database, and makes schema `dl`. The rest is `t<id>_dl`'s.
+/// Version 0.1 ran those up to this one as the owner of the tables. The rest is `t<id>_dl`'s.
 const LAST_OF_OWNER: i32 = 13;
 
 /// "migrate" in ASCII.
@@ -64,7 +66,8 @@ pub async fn tenant(conn: &mut PgConnection) -> Result<usize, PgError> {
     migrate_tenant(conn, TENANT).await
 }
 
-/// Makes schema `dl`, as the owner of the tenant's tables, for [`take_over()`]. Returns how many migrations ran.
+/// Brings schema `dl` that the owner of the tenant's tables owns to where [`take_over()`] begins, as that owner. Returns how many
+/// migrations ran.
 pub async fn start_tenant(conn: &mut PgConnection) -> Result<usize, PgError> {
     let n = TENANT.partition_point(|migration| migration.number <= LAST_OF_OWNER);
     migrate_tenant(conn, &TENANT[..n]).await

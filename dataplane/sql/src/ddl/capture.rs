@@ -46,14 +46,15 @@ pub const FUNCTIONS: [(&str, &str); 2] = [
     ("dl.capture_row()", include_str!("capture/capture_row.sql")),
 ];
 
-/// Makes the one of [`FUNCTIONS`] that is defined so. `owner` may make something in schema `dl` for these three statements of one transaction.
+/// Makes one of [`FUNCTIONS`], which PUBLIC may not call. `owner` may make something in schema `dl` for these four statements of one transaction.
 #[must_use]
-pub fn function(definition: &'static str, owner: &Ident) -> [Sql; 3] {
-    let (mut allow, mut make, mut forbid) = (Sql::new(), Sql::new(), Sql::new());
+pub fn function(signature: &'static str, definition: &'static str, owner: &Ident) -> [Sql; 4] {
+    let (mut allow, mut make, mut close, mut forbid) = (Sql::new(), Sql::new(), Sql::new(), Sql::new());
     allow.lit("grant create on schema dl to ").ident(owner).of_records();
     make.lit(definition);
+    close.lit("revoke all on function ").lit(signature).lit(" from public");
     forbid.lit("revoke create on schema dl from ").ident(owner).of_records();
-    [allow, make, forbid]
+    [allow, make, close, forbid]
 }
 
 /// When it fires. Where rows that are replicated have a trigger of their own, those of their statements leave them to it, so that

@@ -58,15 +58,24 @@ impl Logins<'_> {
             return Err(PassError::Waits(OLD_REPLICAS.to_owned()));
         }
         let owner = self.get(As::Owner).await?;
-        migrate::start_tenant(owner).await?;
+        match is_new {
+            true => migrate::close_database(owner).await?,
+            false => _ = migrate::start_tenant(owner).await?,
+        }
         let database_owner = migrate::database_owner(owner).await?;
         let [connect, lend, take_back] = plan::lending(self.tenant, &database_owner, self.database);
         self.apply(&[connect, lend], None).await?;
-        let taken = migrate::take_over(self.get(As::Records).await?).await;
+        let made = match self.get(As::Records).await {
+            Ok(records) if is_new => migrate::make(records).await.map_err(PassError::from),
+            Ok(records) => migrate::take_over(records).await.map_err(foreign),
+            Err(error) => Err(error.into()),
+        };
         self.apply(&[take_back], None).await?;
-        taken.map_err(foreign)?;
+        made?;
         self.records_are = Some(As::Records);
-        tracing::info!(tenant = %self.tenant, "schema dl belongs to a login of its own");
+        if !is_new {
+            tracing::info!(tenant = %self.tenant, "schema dl belongs to a login of its own");
+        }
         Ok(true)
     }
 

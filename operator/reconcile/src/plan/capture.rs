@@ -15,9 +15,6 @@ use super::roles_and_database::ident;
 use super::{As, Finding, Of, Op, Statement, differences};
 use crate::desired::{Desired, EntitySpec};
 
-/// What the operation is about that makes the functions of triggers.
-pub(crate) const FUNCTIONS: &str = "the functions that capture rows";
-
 /// Whether row changes of the entity can be captured, if they are to be.
 pub(super) fn fits(spec: &EntitySpec, relation: &Relation, db: &TenantDb) -> Result<(), Finding> {
     if !spec.events {
@@ -148,11 +145,12 @@ fn functions(db: &TenantDb, owner: &str) -> Option<Op> {
     };
     let repaired = |(signature, definition): &(&'static str, &'static str)| {
         let differs = if db.routines.contains_key(*signature) { "was changed" } else { "is missing" };
-        let [allow, make, forbid] = ddl::function(definition, &ident(owner)).map(Statement::from);
-        [allow, make.undoing([format!("function {signature} {differs}")]), forbid]
+        let [allow, make, close, forbid] =
+            ddl::function(signature, definition, &ident(owner)).map(Statement::from);
+        [allow, make.undoing([format!("function {signature} {differs}")]), close, forbid]
     };
     let statements: Vec<Statement> = ddl::FUNCTIONS.iter().filter(is_other).flat_map(repaired).collect();
-    (!statements.is_empty()).then(|| Op::new(FUNCTIONS, As::Owner, statements))
+    (!statements.is_empty()).then(|| Op::new("the functions that capture rows", As::Owner, statements))
 }
 
 /// What differs, and the statements that undo it.

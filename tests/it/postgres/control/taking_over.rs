@@ -120,6 +120,24 @@ async fn what_the_owner_replaced_in_the_schema_is_made_once_more() {
     }
 }
 
+/// As version 0.1 made it, by the owner of the tables.
+#[tokio::test]
+async fn a_schema_that_the_owner_made_is_brought_up_to_date() {
+    let server = Server::own().await;
+    let installation = installed(&server).await;
+    let (mut owner, mut dl) = tenant(&installation, &id(8), "shop").await;
+    let mut superuser = server.connect("shop").await;
+    let [of_owner, of_dl] = [TenantLogin::Owner, TenantLogin::Records].map(|login| login.role(&id(8)));
+    let lend = format!("drop schema dl cascade; grant {of_owner} to {of_dl} with inherit true, set false");
+    execute(&mut superuser, &lend).await;
+    assert_eq!(migrate::start_tenant(&mut owner).await.expect("no schema"), 13);
+    assert_eq!(migrate::start_tenant(&mut owner).await.expect("the schema"), 0);
+    migrate::take_over(&mut dl).await.expect("nothing else is there");
+    assert_eq!(migrate::tenant(&mut dl).await.expect("all of it"), 0);
+    let checks = "select not exists (select from pg_constraint where conrelid = 'dl.subscriptions'::regclass and contype = 'c')";
+    assert!(answer(&mut superuser, checks).await, "what a later migration drops is gone");
+}
+
 /// A transaction that was open meanwhile commits a function that no statement of ours means.
 #[tokio::test]
 async fn what_is_committed_into_the_schema_later_is_named() {

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use sqlx::{Connection as _, PgConnection};
 
-use super::{LAST_OF_OWNER, TENANT, TENANT_RECORD, lock, run};
+use super::make::REVOKE_FROM_PUBLIC;
+use super::{LAST_OF_OWNER, Migration, TENANT, TENANT_RECORD, lock, run};
 use crate::connect::session;
 use crate::failure::PgError;
 
@@ -40,11 +41,14 @@ pub async fn take_over(conn: &mut PgConnection) -> Result<(), TakeOverError> {
         .await?;
     lock(&mut open).await?;
     session::script(&mut open, "drop schema if exists dl_reference cascade").await?;
-    for migration in TENANT {
-        session::script(&mut open, &beside(migration.text)).await?;
-    }
+    let (of_owner, later) =
+        TENANT.split_at(TENANT.partition_point(|migration| migration.number <= LAST_OF_OWNER));
+    make_beside(&mut open, of_owner).await?;
+    // what a later migration drops may still be there
+    let mut expected = described(&mut open, REFERENCE).await?;
+    make_beside(&mut open, later).await?;
     session::script(&mut open, OWN).await?;
-    let expected = described(&mut open, REFERENCE).await?;
+    expected.extend(described(&mut open, REFERENCE).await?);
     let found = described(&mut open, "dl").await?;
     let foreign: Vec<&str> = found.difference(&expected).map(String::as_str).collect();
     if !foreign.is_empty() {
@@ -54,7 +58,9 @@ pub async fn take_over(conn: &mut PgConnection) -> Result<(), TakeOverError> {
         }
         return Err(TakeOverError::Foreign(named));
     }
-    session::script(&mut open, CLOSE).await?;
+    session::script(&mut open, "drop schema dl_reference cascade").await?;
+    // the plan gives what data planes need, and until then they have it as they had
+    session::script(&mut open, REVOKE_FROM_PUBLIC).await?;
     // a restored dump may say that they have run, as another owner
     let forget = sqlx::query("delete from dl.migrations where $1 < number");
     forget.bind(LAST_OF_OWNER).execute(&mut *open).await?;
@@ -76,6 +82,13 @@ pub async fn strangers(conn: &mut PgConnection) -> Result<Vec<String>, PgError> 
          order by 1 limit 3",
     );
     Ok(strangers.fetch_all(conn).await?)
+}
+
+async fn make_beside(conn: &mut PgConnection, migrations: &[Migration]) -> Result<(), PgError> {
+    for migration in migrations {
+        session::script(conn, &beside(migration.text)).await?;
+    }
+    Ok(())
 }
 
 /// The text of a migration for the schema that is compared with.
@@ -127,14 +140,6 @@ begin
     drop function if exists dl.publish(bytea);
 end
 $$";
-
-/// Nobody else keeps a right that the owner of before has given; the plan gives what data planes need, and until then they have it as they had.
-const CLOSE: &str = "
-drop schema dl_reference cascade;
-revoke all on schema dl from public;
-revoke all on all tables in schema dl from public;
-revoke all on all sequences in schema dl from public;
-revoke all on all routines in schema dl from public";
 
 /// All that could run code, or change what a statement of ours does, in the schema of this name: a line each. PostgreSQL prints what is not its own with
 /// a schema, so that equal lines mean the same. Views and functions are named only: those that are known are made once more.

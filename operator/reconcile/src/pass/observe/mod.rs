@@ -165,9 +165,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         let _ = conn.close().await;
         shown.remarks.extend(found(desired, &outcome));
-        // migrations make these with schema dl
-        let is_left = |op: &plan::Op| db.state.is_some() || op.about != plan::CAPTURE_FUNCTIONS;
-        shown.ops.extend(outcome.ops.into_iter().filter(is_left));
+        shown.ops.extend(outcome.ops);
         self.afterwards(&db, shown);
         Ok(())
     }
