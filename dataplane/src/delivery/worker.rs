@@ -2,41 +2,34 @@
 
 pub(super) mod commits;
 mod outcome;
+mod sending;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use rowgate_core::name::Ulid;
-use rowgate_core::problem::Code;
-use rowgate_core::webhook::destination::{Destination, Policy};
 use rowgate_core::webhook::secret::WebhookSecret;
 use rowgate_core::webhook::step::{Effect, Failure, Input, State, Status, step};
 use rowgate_pg::tenant::delivery::commit::{self, Attempted, DeadLetter, Delivered, Standing, Written};
 use rowgate_pg::tenant::delivery::{self, Claimed};
 use rowgate_pg::tenant::events::Position;
 use rowgate_program::entropy;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::batch::reading::Reading;
 use super::batch::{Batch, Hindrance};
-use super::message::Message;
-use super::sender::{HostPermit, Posted, SendFailure};
+use super::sender::HostPermit;
 use super::{claimed as convert, redrive};
 use crate::api::events::shared::Reader;
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::tenants::tenant::Tenant;
-use outcome::{excerpt, judged};
 
-/// Between two looks whether the owner key of a request under way still lives.
-const CHECK: Duration = Duration::from_millis(750);
 /// What is delivered to without a pause is claimed again after so long: a secret that signs no more is among what was claimed.
 const CLAIM_AGE: Duration = Duration::from_mins(1);
 /// A place at a receiver that came later than this may be one for a subscription that was changed meanwhile.
 const LATE: Duration = Duration::from_millis(500);
-
-const NO_SECRET: &str = "no secret of the subscription can be opened to sign with; rotate its secret";
 
 pub(super) struct Worker {
     pub(super) app: Arc<App>,
@@ -138,15 +131,20 @@ impl Worker {
             place = self.app.sender.place(&self.claimed.url, &self.tenant.id) => place,
             () = self.app.draining.cancelled() => return None,
         };
-        if asked.elapsed() < LATE {
-            return Some(place);
-        }
+        (asked.elapsed() < LATE || self.stands().await).then_some(place)
+    }
+
+    /// Whether the lease is still held, and the subscription is what it was when it was claimed. False also where the database does not say.
+    async fn stands(&self) -> bool {
         let (id, lease) = (self.claimed.id.clone(), self.lease.clone());
         let standing = self
             .tenant
             .by_delivery(move |conn| Box::pin(async move { commit::standing(conn, &id, &lease).await }));
-        let standing = standing.await.ok().flatten()?;
-        self.is_as_claimed(standing).then_some(place)
+        standing.await.ok().flatten().is_some_and(|standing| self.is_as_claimed(standing))
+    }
+
+    fn is_as_claimed(&self, standing: Standing) -> bool {
+        standing.version == self.claimed.version && !standing.suspend
     }
 
     /// What was claimed may have changed without a new version.
@@ -154,109 +152,9 @@ impl Worker {
         CLAIM_AGE <= self.began.elapsed()
     }
 
-    fn is_as_claimed(&self, standing: Standing) -> bool {
-        standing.version == self.claimed.version && !standing.suspend
-    }
-
-    /// Sends events, as a batch of that id, and looks meanwhile whether the owner key lives.
-    pub(super) async fn send(
-        &self,
-        id: &Ulid,
-        attempt: u32,
-        replay: bool,
-        events: &[(String, String)],
-    ) -> Result<Outcome, OwnerDied> {
-        let now = Timestamp::now();
-        let message = Message {
-            id: id.as_str(),
-            kind: "row.batch",
-            subscription: &self.claimed.id,
-            attempt,
-            replay,
-            events: events.iter().map(|(_, event)| event.as_str()).collect(),
-        };
-        let body = message.body(now);
-        let headers = message.headers(&self.claimed.headers, &self.secrets, now, &body);
-        let allow_http = self.allow_http();
-        let policy = Policy { allow_http, ranges: self.app.sender.ranges().to_vec() };
-        let refused = |why: String| Posted { took: Duration::ZERO, result: Err(SendFailure::Refused(why)) };
-        let sent = match Destination::parse(&self.claimed.url, &policy) {
-            Err(refusal) => refused(refusal.to_string()),
-            // nothing leaves unsigned
-            Ok(_) if self.secrets.is_empty() => refused(NO_SECRET.to_owned()),
-            Ok(destination) => {
-                let post = self.app.sender.post(&destination, &policy, headers, body.clone());
-                tokio::select! {
-                    sent = post => sent,
-                    () = self.owner_died() => return Err(OwnerDied),
-                }
-            }
-        };
-        let range = |event: Option<&(String, String)>| event.map(|(id, _)| id.clone()).unwrap_or_default();
-        let (failure, error, status, response) = judged(&sent);
-        let counts = &self.tenant.deliveries.counts;
-        match failure {
-            None => {
-                counts.delivered.add_one();
-                counts.events.add(events.len() as u64);
-            }
-            Some(_) => counts.failed.add_one(),
-        }
-        let attempted = Attempted {
-            batch: id.clone(),
-            attempt: i32::try_from(attempt).unwrap_or(i32::MAX),
-            took_ms: i32::try_from(sent.took.as_millis()).unwrap_or(i32::MAX),
-            n_events: i32::try_from(events.len()).unwrap_or(i32::MAX),
-            n_bytes: i32::try_from(body.len()).unwrap_or(i32::MAX),
-            first_event: range(events.first()),
-            last_event: range(events.last()),
-            status,
-            request: failure.is_some().then(|| excerpt(&body)),
-            error,
-            response,
-        };
-        Ok(Outcome { attempted, failure })
-    }
-
-    /// An attempt that ended before there was something to send.
-    pub(super) fn unsent(
-        &self,
-        id: &Ulid,
-        attempt: u32,
-        events: &[(String, String)],
-        error: &str,
-    ) -> Outcome {
-        self.tenant.deliveries.counts.failed.add_one();
-        let range = |event: Option<&(String, String)>| event.map(|(id, _)| id.clone()).unwrap_or_default();
-        let attempted = Attempted {
-            batch: id.clone(),
-            attempt: i32::try_from(attempt).unwrap_or(i32::MAX),
-            took_ms: 0,
-            n_events: i32::try_from(events.len()).unwrap_or(i32::MAX),
-            n_bytes: 0,
-            first_event: range(events.first()),
-            last_event: range(events.last()),
-            status: None,
-            request: None,
-            error: Some(error.to_owned()),
-            response: None,
-        };
-        Outcome { attempted, failure: Some(Failure::Payload) }
-    }
-
-    pub(super) fn allow_http(&self) -> bool {
-        self.tenant.current().is_some_and(|now| now.catalog.limits.webhooks_allow_http)
-    }
-
-    /// Ends when the owner key is dead. While the database cannot be asked nothing is known, and what is under way has left already.
-    async fn owner_died(&self) {
-        loop {
-            sleep(CHECK).await;
-            let looked = self.tenant.authenticate_fresh(&self.caller.credential).await;
-            if looked.is_err_and(|problem| problem.code == Code::Unauthorized) {
-                return;
-            }
-        }
+    fn has_more(&self, state: &State<Position>) -> bool {
+        let newest = self.tenant.event_tail.newest().map_or(i64::MAX, |tick| tick.number);
+        state.status == Status::Enabled && state.batch.is_none() && state.cursor.tick <= newest
     }
 
     /// Writes what became of a batch, and gives the state to go on with.
@@ -297,11 +195,7 @@ impl Worker {
             }
         }
         written.attempt = attempt;
-        let has_more = |next: &State<Position>| {
-            let newest = self.tenant.event_tail.newest().map_or(i64::MAX, |tick| tick.number);
-            next.status == Status::Enabled && next.batch.is_none() && next.cursor.tick <= newest
-        };
-        let goes_on = has_more(&next);
+        let goes_on = self.has_more(&next);
         written.keeps_lease = goes_on;
         let is_plain = effects.is_empty() && is_known && commits::is_plain(state, &next);
         let attempt = written.attempt.as_ref().filter(|it| is_plain && it.error.is_none());
@@ -326,7 +220,7 @@ impl Worker {
             self.give_back().await;
             return None;
         };
-        if !goes_on && has_more(&next) {
+        if !goes_on && self.has_more(&next) {
             self.tenant.deliveries.left_over.notify_one();
         }
         self.claimed.note(batch.tables);
@@ -334,9 +228,10 @@ impl Worker {
         match goes_on && is_same {
             true => Some(next),
             false => {
-                // what was changed meanwhile is claimed again
                 if goes_on {
                     self.give_back().await;
+                    // what was changed meanwhile is claimed again
+                    self.tenant.deliveries.left_over.notify_one();
                 }
                 None
             }

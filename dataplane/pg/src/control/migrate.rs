@@ -40,7 +40,7 @@ const TENANT: &[Migration] = series!(
     10 "0010_events", 11 "0011_webhooks", 12 "0012_event_ids",
     13 "0013_event_log", 14 "0014_records", 15 "0015_functions", 16 "0016_event_functions", 17 "0017_enabled",
     18 "0018_scripts", 19 "0019_event_indexes", 20 "0020_event_pages",
-    21 "0021_event_counts",
+    21 "0021_event_counts", 22 "0022_subscription_checks",
 );
 /// Version 0.1 ran those up to this one as the owner of the tables. The rest is `t<id>_dl`'s.
 const LAST_OF_OWNER: i32 = 13;

@@ -17,8 +17,8 @@ use crate::auth::key_context::KeyContext;
 
 /// Changes that are read at a time, at most. A batch is at most one page.
 const MOST: usize = 250;
-/// At first, where batches are small. A page that was sent while it was young is followed by one twice as large, and one that was not by half of it:
-/// what is read is judged.
+/// At first, where batches are small. A full page that was sent while it was young is followed by one twice as large, and one that was not by half of
+/// it: what is read is judged.
 const LEAST: usize = 16;
 
 /// Of one worker.
@@ -37,6 +37,7 @@ struct Last {
     /// Where the next page begins.
     next: Position,
     from: Position,
+    is_full: bool,
     asked: Instant,
     tables: Vec<u32>,
 }
@@ -92,7 +93,11 @@ impl Reading {
                 self.last = Some(Last { from, ..last });
                 return Ok(Ahead { page, from, is_of_log: true, tables });
             }
-            self.n = if is_left { self.n / 2 } else { self.n * 2 };
+            self.n = match (is_left, last.is_full) {
+                (true, _) => self.n / 2,
+                (false, true) => self.n * 2,
+                (false, false) => self.n,
+            };
         }
         // not all of it may be for the key
         self.n = self.n.clamp(LEAST, MOST).max(2 * limit).min(MOST);
@@ -100,8 +105,9 @@ impl Reading {
         let Some((page, asked)) = self.reads.page(caller, from, (sources, &claimed.ops), n).await? else {
             return own(caller, claimed, sources, tables, from, self.n).await;
         };
-        let next = page.page.next;
-        self.last = Some(Last { page: Arc::downgrade(&page), next, from, asked, tables: tables.clone() });
+        let (next, is_full) = (page.page.next, self.n <= page.page.changes.len());
+        let last = Arc::downgrade(&page);
+        self.last = Some(Last { page: last, next, from, is_full, asked, tables: tables.clone() });
         Ok(Ahead { page, from, is_of_log: true, tables })
     }
 }
