@@ -161,7 +161,7 @@ async fn each_committed_change_is_given_once_and_in_the_order_of_its_row() {
     let login = writers::login(&server).await;
     let disturb = async {
         reached(10).await;
-        going.signal(Signal::SIGSTOP);
+        going.pause().await;
         reached(25).await;
         going.signal(Signal::SIGCONT);
         reached(40).await;

@@ -129,7 +129,7 @@ async fn tables(home: &Namespace<'_>, shop: &Namespace<'_>, server: &Server) -> 
     lines
 }
 
-/// Nobody is left to tell when standard output is closed.
+/// Nothing is said where standard output is closed.
 fn say(text: &str) {
     let _told = writeln!(std::io::stdout(), "{text}");
 }

@@ -22,6 +22,10 @@ const WRITES: i64 = 500;
 const PAUSE: Duration = Duration::from_millis(5);
 const STREAMS: usize = 1000;
 
+const ASYNCHRONOUS: &str = "set synchronous_commit = off";
+/// Each commit waits for others that come in a millisecond, before one write to the disk of the machine, which takes a tenth of that.
+const SLOW_DISK: &str = "set synchronous_commit = on; set commit_delay = 1000; set commit_siblings = 0";
+
 const TABLE: &str = "(id bigint primary key, tenant text not null, name text not null, price numeric(12,2) not null, made timestamptz not null)";
 
 pub(crate) async fn run() {
@@ -48,10 +52,11 @@ async fn capture(server: &Server) {
     println!("| Capture | x | goal |\n|---|---|---|");
     let mut conn = server.connect("bench").await;
     let mut next = 1;
-    for (what, durable, n_clients, n_statements, n_rows, goal) in [
-        ("one row, asynchronous", "off", 1, 500, 1, "2.2"),
-        ("10,000 rows", "off", 1, 1, 10_000, "4"),
-        ("one row, durable, 16 clients", "on", 16, 50, 1, "1.05"),
+    for (what, settings, n_clients, n_statements, n_rows, goal) in [
+        ("one row, asynchronous", ASYNCHRONOUS, 1, 500, 1, "2.2"),
+        ("10,000 rows", ASYNCHRONOUS, 1, 1, 10_000, "4"),
+        ("one row, durable, 16 clients", "set synchronous_commit = on", 16, 200, 1, "1.05"),
+        ("the same, where the disk takes 1 ms (`commit_delay`)", SLOW_DISK, 16, 200, 1, "1.05"),
     ] {
         let mut ratios = Vec::new();
         for _ in 0..ROUNDS {
@@ -59,11 +64,17 @@ async fn capture(server: &Server) {
             for (took, table) in took.iter_mut().zip(["captured", "plain"]) {
                 let clients = (0..n_clients).map(|_| server.connect("bench"));
                 let mut clients: Vec<PgConnection> = join_all(clients).await;
+                for client in &mut clients {
+                    execute(client, settings).await;
+                    // what a session does once: it reads the catalog and compiles the trigger
+                    write(client, table, next, 1, n_rows).await;
+                    next += n_rows;
+                }
                 let begun = Instant::now();
                 let work = clients.iter_mut().map(|client| {
                     let first = next;
                     next += n_statements * n_rows;
-                    write(client, table, durable, first, n_statements, n_rows)
+                    write(client, table, first, n_statements, n_rows)
                 });
                 join_all(work).await;
                 *took = begun.elapsed().as_secs_f64();
@@ -75,8 +86,7 @@ async fn capture(server: &Server) {
     }
 }
 
-async fn write(client: &mut PgConnection, table: &str, durable: &str, first: i64, n: i64, n_rows: i64) {
-    execute(client, &format!("set synchronous_commit = {durable}")).await;
+async fn write(client: &mut PgConnection, table: &str, first: i64, n: i64, n_rows: i64) {
     let text = match table {
         "captured" => {
             "insert into b.captured select i, 't', 'item number ' || i, i / 100.0, now() from generate_series($1, $2) i"

@@ -168,7 +168,8 @@ async fn many() {
     );
     let n_events = 10;
     let mut times = Vec::new();
-    let took = mill.cpu_of(async || {
+    let mut deliver = async |n_events: usize| {
+        times.clear();
         for _ in 0..n_events {
             let mut writer = mill.sql().await;
             let id = mill::one(&mut writer).await;
@@ -177,7 +178,10 @@ async fn many() {
                 times.extend(sinks[i % HOSTS].since(&format!("/{i}"), &[committed]).await);
             }
         }
-    });
+    };
+    // for the first one after a quiet time a look comes up to a second later
+    deliver(1).await;
+    let took = mill.cpu_of(async || deliver(n_events).await);
     let (replica, postgres) = took.await;
     times.sort_by(f64::total_cmp);
     println!("| from commit to receiver, p50 and p99 | {:.0} ms, {:.0} ms |", at(&times, 50), at(&times, 99));
