@@ -64,6 +64,8 @@ impl DataPlane {
             .arg(socket)
             .arg("--root-file")
             .arg(root)
+            // as the chart has it
+            .env("MIMALLOC_PURGE_DELAY", "50")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);

@@ -47,7 +47,8 @@ impl Running {
         }
         for variable in list(container, "env") {
             let entry = &variable["valueFrom"]["secretKeyRef"]["key"];
-            let (_, value) = secrets.iter().find(|(name, _)| entry == name).expect("an entry that is made");
+            let of_secret = || secrets.iter().find(|(name, _)| entry == name).map(|(_, value)| *value);
+            let value = variable["value"].as_str().or_else(of_secret).expect("an entry that is made");
             command.env(variable["name"].as_str().expect("a name"), value);
         }
         change(&mut command);
