@@ -113,7 +113,7 @@ async fn requests_go_through_the_pooler_and_everything_else_does_not() {
 fn its_allocator_takes_pages_from_the_system_as_they_are_used() {
     let output = Command::new(binary()).arg("--version").env("MIMALLOC_VERBOSE", "1").output();
     let output = output.expect("the program was built");
-    let told = String::from_utf8_lossy(&output.stderr);
-    let option = told.lines().find(|line| line.contains("'arena_eager_commit'")).map(str::trim);
-    assert_eq!(option, Some("option 'arena_eager_commit': 0"), "{told}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    let option = printed.lines().find(|line| line.contains("'arena_eager_commit'")).map(str::trim);
+    assert_eq!(option, Some("option 'arena_eager_commit': 0"), "{printed}");
 }
