@@ -97,6 +97,12 @@ pub(super) fn sources(context: &KeyContext, tables: Option<&[String]>) -> Result
     Ok(sources)
 }
 
+/// EventIds of the first and the last of these events.
+pub(super) fn range(events: &[(String, String)]) -> (String, String) {
+    let id = |event: Option<&(String, String)>| event.map(|(id, _)| id.clone()).unwrap_or_default();
+    (id(events.first()), id(events.last()))
+}
+
 /// Tells one catalog of a tenant from another.
 pub(super) fn version(snapshot: &Snapshot) -> String {
     format!("{} {} ", snapshot.catalog.generation, snapshot.watched.fingerprint)
@@ -166,12 +172,6 @@ impl Batch {
         let tables = Tables { rels: ahead.tables().to_vec(), rels_of };
         let changes = ahead.changes().take_while(|change| change.at <= to).cloned().collect();
         Ok(Batch { events, to, changes, of_log: ahead.of_log(), tables, payload_error })
-    }
-
-    /// EventIds of the first and the last.
-    pub(super) fn range(&self) -> (String, String) {
-        let id = |event: Option<&(String, String)>| event.map(|(id, _)| id.clone()).unwrap_or_default();
-        (id(self.events.first()), id(self.events.last()))
     }
 
     /// The changes as they were captured, of those that are sent, as a JSON array.

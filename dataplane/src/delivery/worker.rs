@@ -18,7 +18,7 @@ use rowgate_program::entropy;
 use tokio::time::Instant;
 
 use super::batch::reading::Reading;
-use super::batch::{Batch, Hindrance};
+use super::batch::{Batch, Hindrance, range};
 use super::sender::HostPermit;
 use super::{claimed as convert, redrive};
 use crate::api::events::shared::Reader;
@@ -175,7 +175,7 @@ impl Worker {
             match effect {
                 Effect::DeadLetter { id, attempts, .. } => {
                     self.tenant.deliveries.counts.dead_letters.add_one();
-                    let (first_event, last_event) = batch.range();
+                    let (first_event, last_event) = range(&batch.events);
                     written.dead_letter = Some(DeadLetter {
                         id: id.clone(),
                         n_events: i32::try_from(batch.events.len()).unwrap_or(i32::MAX),
@@ -220,22 +220,18 @@ impl Worker {
             self.give_back().await;
             return None;
         };
-        if !goes_on && self.has_more(&next) {
+        self.claimed.note(batch.tables);
+        if goes_on && self.is_as_claimed(standing) && !self.is_old() {
+            return Some(next);
+        }
+        if goes_on {
+            self.give_back().await;
+        }
+        // what came, or was changed, while a claim passed it over is claimed again
+        if self.has_more(&next) {
             self.tenant.deliveries.left_over.notify_one();
         }
-        self.claimed.note(batch.tables);
-        let is_same = self.is_as_claimed(standing) && !self.is_old();
-        match goes_on && is_same {
-            true => Some(next),
-            false => {
-                if goes_on {
-                    self.give_back().await;
-                    // what was changed meanwhile is claimed again
-                    self.tenant.deliveries.left_over.notify_one();
-                }
-                None
-            }
-        }
+        None
     }
 
     /// Ends without a batch. A dead owner is written down; what passes is tried again.

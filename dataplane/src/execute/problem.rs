@@ -29,7 +29,7 @@ pub(crate) fn problem_of_failure(
         Failure::WrongRole(_) => RetryReason::Doubtful(Problem::unavailable()),
         // A grant that went away: what is not granted is not there.
         Failure::Denied(_) => RetryReason::Denied(Problem::entity_not_found()),
-        Failure::Invalid(cause) if matches!(cause.sqlstate.as_deref(), Some("53200" | "53400" | "54000")) => {
+        Failure::Invalid(cause) if cause.is_shortage() => {
             RetryReason::Final(Problem::new(Code::TooLarge, wording.too_much_memory))
         }
         Failure::Invalid(cause) => {

@@ -172,6 +172,19 @@ pub struct Cause {
     pub is_of_grants: bool,
 }
 
+impl Cause {
+    /// Whether the statement took more than the server gives it.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        self.sqlstate.as_deref().is_some_and(is_shortage)
+    }
+}
+
+/// Memory, temporary files, or a value that is too long: what one statement builds up, which says nothing of whether the server is there.
+fn is_shortage(sqlstate: &str) -> bool {
+    matches!(sqlstate, "53200" | "53400" | "54000")
+}
+
 /// A rule of a relation. What is not said is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rule {

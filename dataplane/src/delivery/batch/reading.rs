@@ -93,11 +93,11 @@ impl Reading {
                 self.last = Some(Last { from, ..last });
                 return Ok(Ahead { page, from, is_of_log: true, tables });
             }
-            self.n = match (is_left, last.is_full) {
-                (true, _) => self.n / 2,
-                (false, true) => self.n * 2,
-                (false, false) => self.n,
-            };
+            if is_left {
+                self.n /= 2;
+            } else if last.is_full {
+                self.n *= 2;
+            }
         }
         // not all of it may be for the key
         self.n = self.n.clamp(LEAST, MOST).max(2 * limit).min(MOST);

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use super::outcome::{excerpt, judged};
 use super::{Outcome, OwnerDied, Worker};
+use crate::delivery::batch::range;
 use crate::delivery::message::Message;
 use crate::delivery::sender::{Posted, SendFailure};
 
@@ -55,7 +56,6 @@ impl Worker {
                 }
             }
         };
-        let range = |event: Option<&(String, String)>| event.map(|(id, _)| id.clone()).unwrap_or_default();
         let (failure, error, status, response) = judged(&sent);
         let counts = &self.tenant.deliveries.counts;
         match failure {
@@ -66,17 +66,13 @@ impl Worker {
             Some(_) => counts.failed.add_one(),
         }
         let attempted = Attempted {
-            batch: id.clone(),
-            attempt: i32::try_from(attempt).unwrap_or(i32::MAX),
             took_ms: i32::try_from(sent.took.as_millis()).unwrap_or(i32::MAX),
-            n_events: i32::try_from(events.len()).unwrap_or(i32::MAX),
             n_bytes: i32::try_from(body.len()).unwrap_or(i32::MAX),
-            first_event: range(events.first()),
-            last_event: range(events.last()),
             status,
             request: failure.is_some().then(|| excerpt(&body)),
             error,
             response,
+            ..attempted(id, attempt, events)
         };
         Ok(Outcome { attempted, failure })
     }
@@ -90,20 +86,7 @@ impl Worker {
         error: &str,
     ) -> Outcome {
         self.tenant.deliveries.counts.failed.add_one();
-        let range = |event: Option<&(String, String)>| event.map(|(id, _)| id.clone()).unwrap_or_default();
-        let attempted = Attempted {
-            batch: id.clone(),
-            attempt: i32::try_from(attempt).unwrap_or(i32::MAX),
-            took_ms: 0,
-            n_events: i32::try_from(events.len()).unwrap_or(i32::MAX),
-            n_bytes: 0,
-            first_event: range(events.first()),
-            last_event: range(events.last()),
-            status: None,
-            request: None,
-            error: Some(error.to_owned()),
-            response: None,
-        };
+        let attempted = Attempted { error: Some(error.to_owned()), ..attempted(id, attempt, events) };
         Outcome { attempted, failure: Some(Failure::Payload) }
     }
 
@@ -120,5 +103,23 @@ impl Worker {
                 return;
             }
         }
+    }
+}
+
+/// Of these events, before any was sent.
+fn attempted(batch: &Ulid, attempt: u32, events: &[(String, String)]) -> Attempted {
+    let (first_event, last_event) = range(events);
+    Attempted {
+        batch: batch.clone(),
+        attempt: i32::try_from(attempt).unwrap_or(i32::MAX),
+        took_ms: 0,
+        n_events: i32::try_from(events.len()).unwrap_or(i32::MAX),
+        n_bytes: 0,
+        first_event,
+        last_event,
+        status: None,
+        request: None,
+        error: None,
+        response: None,
     }
 }

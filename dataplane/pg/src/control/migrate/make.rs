@@ -1,6 +1,6 @@
 //! Schema `dl` of a database that has none.
 
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{Connection as _, PgConnection, Postgres, Transaction};
 
 use super::{TENANT, TENANT_RECORD, lock, run};
 use crate::connect::session;
@@ -21,15 +21,20 @@ pub async fn close_database(conn: &mut PgConnection) -> Result<(), PgError> {
 /// # Errors
 /// PostgreSQL's; 42P06 where the schema is there by now, 55P03 where another session holds the lock of migrations.
 pub async fn make(conn: &mut PgConnection) -> Result<(), PgError> {
-    let mut open = conn.begin_with("begin isolation level read committed, read write").await?;
-    // meanwhile the rights of the owner are lent
-    session::script(&mut open, "set local lock_timeout = '500ms'; set local client_min_messages = warning")
-        .await?;
-    lock(&mut open).await?;
+    let mut open = begin_lent(conn).await?;
     run(&mut open, TENANT, 0, TENANT_RECORD).await?;
     session::script(&mut open, "drop function dl.capture(), dl.capture_row()").await?;
     session::script(&mut open, REVOKE_FROM_PUBLIC).await?;
     Ok(open.commit().await?)
+}
+
+/// Begins what is done while the rights of the owner are lent: no lock is waited for long.
+pub(super) async fn begin_lent(conn: &mut PgConnection) -> Result<Transaction<'_, Postgres>, PgError> {
+    let mut open = conn.begin_with("begin isolation level read committed, read write").await?;
+    session::script(&mut open, "set local lock_timeout = '500ms'; set local client_min_messages = warning")
+        .await?;
+    lock(&mut open).await?;
+    Ok(open)
 }
 
 const CLOSE_DATABASE: &str = "

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::{Connection as _, PgConnection};
+use sqlx::PgConnection;
 
-use super::make::REVOKE_FROM_PUBLIC;
-use super::{LAST_OF_OWNER, Migration, TENANT, TENANT_RECORD, lock, run};
+use super::make::{REVOKE_FROM_PUBLIC, begin_lent};
+use super::{LAST_OF_OWNER, Migration, TENANT, TENANT_RECORD, run};
 use crate::connect::session;
 use crate::failure::PgError;
 
@@ -36,10 +36,7 @@ impl From<sqlx::Error> for TakeOverError {
 /// # Errors
 /// What stands in the way; 55P03 where somebody holds a table of it.
 pub async fn take_over(conn: &mut PgConnection) -> Result<(), TakeOverError> {
-    let mut open = conn.begin_with("begin isolation level read committed, read write").await?;
-    session::script(&mut open, "set local lock_timeout = '500ms'; set local client_min_messages = warning")
-        .await?;
-    lock(&mut open).await?;
+    let mut open = begin_lent(conn).await?;
     session::script(&mut open, "drop schema if exists dl_reference cascade").await?;
     let (of_owner, later) =
         TENANT.split_at(TENANT.partition_point(|migration| migration.number <= LAST_OF_OWNER));

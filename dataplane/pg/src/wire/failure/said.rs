@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{
     CallFailure, Cause, Failure, Malformed, Part, QueryFailure, QueryFault, Refused, Rule, WriteFailure,
+    is_shortage,
 };
 use crate::connect::login_failure::LoginCause;
 use crate::wire::connection::frames::Fields;
@@ -162,8 +163,7 @@ impl ServerError {
         let state = self.sqlstate.as_str();
         match (state, part) {
             ("40001" | "40P01" | "55P03", _) => Failure::Unavailable(self.to_string()),
-            // What one read builds up says nothing of whether the server is there.
-            ("53200" | "53400" | "54000", Part::DataParse | Part::DataBind | Part::Data) => {
+            (_, Part::DataParse | Part::DataBind | Part::Data) if is_shortage(state) => {
                 Failure::Invalid(self.into())
             }
             _ if ["08", "53", "57"].contains(&class(state)) => Failure::Unavailable(self.to_string()),
