@@ -49,7 +49,7 @@ pub(crate) enum Query {
 }
 
 /// What a type of a schema takes in memory, with what leads to it: an estimate.
-const BYTES_PER_TYPE: usize = 6 << 10;
+const BYTES_PER_TYPE: usize = 8 << 10;
 
 impl Schema {
     pub(super) fn new(catalog: &Catalog, scope: Arc<Scope>, introspects: bool) -> Result<Schema, Problem> {
