@@ -1,4 +1,4 @@
-//! GRANT and REVOKE on one object for one role.
+//! GRANT and REVOKE of one privilege on one object.
 
 use crate::text::{Ident, Sql};
 
@@ -34,25 +34,25 @@ const PRIVILEGES: [&str; 13] = [
     "EXECUTE",
 ];
 
-/// `grant <privilege> on <target> to <role>`; `None` for a privilege that PostgreSQL does not know.
+/// `grant <privilege> on <target> to <roles>`; `None` for a privilege that PostgreSQL does not know.
 #[must_use]
-pub fn grant(privilege: &str, target: &Target, role: &str) -> Option<Sql> {
+pub fn grant(privilege: &str, target: &Target, roles: &[&str]) -> Option<Sql> {
     let mut sql = Sql::new();
     sql.lit("grant ");
     on(&mut sql, privilege, target)?;
     sql.lit(" to ");
-    grantee(&mut sql, role)?;
+    grantees(&mut sql, roles)?;
     Some(by_owner(sql, target))
 }
 
-/// `revoke <privilege> on <target> from <role>`, the grant option with it, and what was granted by it.
+/// `revoke <privilege> on <target> from <roles>`, the grant option with it, and what was granted by it.
 #[must_use]
-pub fn revoke(privilege: &str, target: &Target, role: &str) -> Option<Sql> {
+pub fn revoke(privilege: &str, target: &Target, roles: &[&str]) -> Option<Sql> {
     let mut sql = Sql::new();
     sql.lit("revoke ");
     on(&mut sql, privilege, target)?;
     sql.lit(" from ");
-    grantee(&mut sql, role)?;
+    grantees(&mut sql, roles)?;
     sql.lit(" cascade");
     Some(by_owner(sql, target))
 }
@@ -146,6 +146,16 @@ fn on(sql: &mut Sql, privilege: &str, target: &Target) -> Option<()> {
     Some(())
 }
 
+fn grantees(sql: &mut Sql, roles: &[&str]) -> Option<()> {
+    for (i, role) in roles.iter().enumerate() {
+        if 0 < i {
+            sql.lit(", ");
+        }
+        grantee(sql, role)?;
+    }
+    Some(())
+}
+
 fn grantee(sql: &mut Sql, role: &str) -> Option<()> {
     match role {
         "public" => sql.lit("public"),
@@ -165,8 +175,11 @@ mod tests {
     #[test]
     fn columns_are_granted_by_name() {
         let target = Target::Columns(ident("shop"), ident("or\"ders"), vec![ident("id"), ident("a b")]);
-        let sql = grant("SELECT", &target, "set_1").expect("a privilege");
-        assert_eq!(sql.as_str(), "grant SELECT (\"id\", \"a b\") on \"shop\".\"or\"\"ders\" to \"set_1\"");
-        assert_eq!(grant("SELECT; drop", &target, "set_1"), None);
+        let sql = grant("SELECT", &target, &["set_1", "set_2"]).expect("a privilege");
+        assert_eq!(
+            sql.as_str(),
+            "grant SELECT (\"id\", \"a b\") on \"shop\".\"or\"\"ders\" to \"set_1\", \"set_2\""
+        );
+        assert_eq!(grant("SELECT; drop", &target, &["set_1"]), None);
     }
 }

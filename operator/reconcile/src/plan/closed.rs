@@ -19,6 +19,8 @@ pub enum Of {
     /// A permission set, by the hash of its rights (its role is a new one in each plan until its row stands): the keys
     /// that are in it.
     Set(String),
+    /// Several of them: the next plan tells them apart.
+    Sets,
     Key(Ulid),
     /// A role that is to be dropped, by name: it stays, closed as it is.
     Role(String),
@@ -32,6 +34,8 @@ pub struct Closed {
     pub entities: BTreeMap<String, Finding>,
     /// By [`Of::Set`]'s hash. Their keys hold nothing.
     pub sets: BTreeMap<String, Finding>,
+    /// PostgreSQL refused a statement of several sets: each has statements of its own, so that the next refusal says which it is.
+    pub sets_are_apart: bool,
     /// Nothing of theirs is written but what takes rights away.
     pub keys: BTreeMap<Ulid, Finding>,
     /// That cannot be dropped now, because objects of another database name them.
@@ -66,6 +70,7 @@ impl Closed {
             Of::Set(hash) => {
                 self.sets.insert(hash.clone(), denied("every key with these permissions is")).is_none()
             }
+            Of::Sets => !std::mem::replace(&mut self.sets_are_apart, true),
             Of::Role(role) => self.roles.insert(role.clone()),
             Of::Kept(table) => self.kept.insert(table.clone()),
             Of::Key(id) => self.keys.insert(id.clone(), denied("the key is")).is_none(),

@@ -138,6 +138,7 @@ pub fn contents(
         reached: &reached,
         retiring: &retiring,
         shift: rows::shift(desired, db, &accepted),
+        is_apart: closed.sets_are_apart,
     };
     let claims = rows::claims(desired, db, &keys.live, closed);
     let rows_change = !security.statements.is_empty() || !claims.is_empty();
@@ -229,8 +230,7 @@ pub fn contents(
     let held = foreign::grantees(desired, db);
     let kept = |role: &String| cluster.roles.get(role).is_some_and(|present| present.held);
     let stays = |role: &String| held.contains(role.as_str()) || kept(role) || closed.roles.contains(role);
-    let drops = dropped.chain(keys.gone()).filter(|role| !stays(role));
-    let drops = drops.map(|role| {
+    let drops = dropped.chain(keys.gone()).filter(|role| !stays(role)).map(|role| {
         let is_unknown = role.starts_with("set_") && !db.permission_sets.contains_key(&role);
         let differs = is_unknown.then(|| format!("the row of {role} in dl.permission_sets is missing"));
         Of::Role(role.clone()).says(roles::drop(&ident(&role))).undoing(differs)

@@ -284,7 +284,7 @@ impl Changes {
                 let define = Statement::from(ddl::function(definition));
                 let target = grants::Target::Routine((*signature).to_owned());
                 // who makes a trigger may call what it runs
-                let grant = grants::grant("EXECUTE", &target, owner).map(Statement::from);
+                let grant = grants::grant("EXECUTE", &target, &[owner]).map(Statement::from);
                 [define.undoing([format!("function {signature} {differs}")])].into_iter().chain(grant)
             };
             let statements: Vec<Statement> = ddl::FUNCTIONS.iter().filter(differs).flat_map(define).collect();

@@ -71,7 +71,7 @@ pub fn remains(tenant: &Ulid, actual: &Cluster, left: &[Of]) -> Vec<Op> {
     push("close the logins that cannot be dropped", As::Operator, closed(&kept, actual));
     if dropped.contains(&keys) {
         let control = grants::Target::Database(ident(CONTROL_DATABASE));
-        let revoke = grants::revoke("CONNECT", &control, &keys).map(Statement::from);
+        let revoke = grants::revoke("CONNECT", &control, &[&keys]).map(Statement::from);
         push("revoke its access to the control database", As::Operator, revoke.into_iter().collect());
     }
     let about = "the roles of keys and permission sets";

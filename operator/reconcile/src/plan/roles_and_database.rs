@@ -61,7 +61,7 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
                 statements.push(Statement::from(roles::create(&role, kind, verifier)).undoing([missing]));
                 if login == TenantLogin::Keys {
                     let control = grants::Target::Database(ident(CONTROL_DATABASE));
-                    statements.extend(grants::grant("CONNECT", &control, &name).map(Statement::from));
+                    statements.extend(grants::grant("CONNECT", &control, &[&name]).map(Statement::from));
                 }
             }
             Some(present) => {
@@ -169,7 +169,7 @@ fn database(desired: &Desired, operator: &str, template: &str) -> [Op; 3] {
 #[must_use]
 pub fn lending(tenant: &Ulid, owner: &str, database: &str) -> [Op; 3] {
     let [owner, records] = [ident(owner), ident(&TenantLogin::Records.role(tenant))];
-    let connect = grants::grant("CONNECT", &grants::Target::Database(ident(database)), records.as_str());
+    let connect = grants::grant("CONNECT", &grants::Target::Database(ident(database)), &[records.as_str()]);
     let lend = roles::grant(&owner, [&records], Membership::Inherit);
     [
         Op::new(

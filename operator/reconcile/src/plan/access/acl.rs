@@ -1,5 +1,7 @@
 //! Who may do what on every object of the database, and the statements from the present ACLs to that.
 
+mod statements;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
@@ -9,6 +11,7 @@ use rowgate_sql::catalog::{Action, PermissionRecord};
 use rowgate_sql::ddl::grants::{self, DefaultFor, Target};
 use rowgate_sql::text::Ident;
 
+use self::statements::{Right, statements};
 use super::views::{Reached, with_read};
 use super::{foreign, logins, rights};
 use crate::desired::Desired;
@@ -16,15 +19,28 @@ use crate::plan::accept::{Accepted, On, qname};
 use crate::plan::rows::of_set;
 use crate::plan::{Of, Statement, differences};
 
-/// Statements, the narrowing ones apart, so that they can go first.
-#[derive(Debug, Default)]
-pub(in crate::plan) struct Changes {
-    pub(in crate::plan) revokes: Vec<Statement>,
+/// What is to be changed, the narrowing apart, so that it can go first.
+#[derive(Debug)]
+pub(in crate::plan) struct Changes<T = Statement> {
+    pub(in crate::plan) revokes: Vec<T>,
     /// What the tenant's own logins lack; the first thing that a new database needs.
-    pub(in crate::plan) logins: Vec<Statement>,
-    pub(in crate::plan) grants: Vec<Statement>,
+    pub(in crate::plan) logins: Vec<T>,
+    pub(in crate::plan) grants: Vec<T>,
     /// What takes rights from the owner of the views that keys reach: once those that it had them for are its no longer.
-    pub(in crate::plan) of_views: Vec<Statement>,
+    pub(in crate::plan) of_views: Vec<T>,
+}
+
+impl Changes<Right> {
+    fn written(self, is_apart: bool) -> Changes {
+        let revokes = |rights| statements(rights, is_apart, grants::revoke);
+        let grants = |rights| statements(rights, is_apart, grants::grant);
+        Changes {
+            revokes: revokes(self.revokes),
+            logins: grants(self.logins),
+            grants: grants(self.grants),
+            of_views: revokes(self.of_views),
+        }
+    }
 }
 
 /// Privileges that should stand, by object.
@@ -43,6 +59,8 @@ pub(in crate::plan) struct Subjects<'a> {
     pub(in crate::plan) retiring: &'a BTreeSet<String>,
     /// An entity comes or goes in this plan, and rights with it.
     pub(in crate::plan) shift: bool,
+    /// [`crate::plan::Closed::sets_are_apart`].
+    pub(in crate::plan) is_apart: bool,
 }
 
 impl Subjects<'_> {
@@ -76,7 +94,8 @@ impl Subjects<'_> {
 /// Every difference between the ACLs that are and those that the permissions call for, retiring sets left alone.
 pub(in crate::plan) fn changes(subjects: &Subjects<'_>) -> Changes {
     let wanted = wanted(subjects);
-    let mut changes = differences(subjects, &wanted, &|role| !subjects.retiring.contains(role));
+    let differences = differences(subjects, &wanted, &|role| !subjects.retiring.contains(role));
+    let mut changes = differences.written(subjects.is_apart);
     if !subjects.desired.is_adopted {
         defaults(&mut changes, subjects.db);
     }
@@ -108,12 +127,14 @@ fn defaults(changes: &mut Changes, db: &TenantDb) {
 
 /// Everything that the retiring sets still hold, to be revoked.
 pub(in crate::plan) fn retired(subjects: &Subjects<'_>) -> Vec<Statement> {
-    differences(subjects, &Wanted::new(), &|role| subjects.retiring.contains(role)).revokes
+    let differences = differences(subjects, &Wanted::new(), &|role| subjects.retiring.contains(role));
+    differences.written(subjects.is_apart).revokes
 }
 
-fn differences(subjects: &Subjects<'_>, wanted: &Wanted, about: &dyn Fn(&str) -> bool) -> Changes {
+fn differences(subjects: &Subjects<'_>, wanted: &Wanted, about: &dyn Fn(&str) -> bool) -> Changes<Right> {
     let nothing = Acl::new();
-    let mut changes = Changes::default();
+    let mut changes =
+        Changes { revokes: Vec::new(), logins: Vec::new(), grants: Vec::new(), of_views: Vec::new() };
     let mut object = |target: Target, actual: &Acl| {
         let about = |role: &str| about(role) && subjects.plans(&target, role);
         diff(&mut changes, subjects, &target, actual, wanted.get(&target).unwrap_or(&nothing), &about);
@@ -242,8 +263,15 @@ fn of(subjects: &Subjects<'_>, target: &Target, role: &str) -> Of {
     entity.map_or(Of::Tenant, |entity| Of::Entity(entity.spec.name.to_string()))
 }
 
+/// One that undoes nothing yet.
+fn right(subjects: &Subjects<'_>, target: &Target, role: &str, privilege: &str) -> Right {
+    let of = of(subjects, target, role);
+    let (target, privilege, role) = (target.clone(), privilege.to_owned(), role.to_owned());
+    Right { target, privilege, role, of, undoes: Vec::new() }
+}
+
 fn diff(
-    changes: &mut Changes,
+    changes: &mut Changes<Right>,
     subjects: &Subjects<'_>,
     target: &Target,
     actual: &Acl,
@@ -261,8 +289,8 @@ fn diff(
             .then(|| format!("{} has the grant option", differences::right(&on, target, role)));
         let off = (!off.is_empty() && !subjects.follow(role))
             .then(|| format!("{} was added", differences::right(&off, target, role)));
-        let revokes = extra.iter().filter_map(|privilege| grants::revoke(privilege, target, role));
-        let mut revokes: Vec<_> = revokes.map(|sql| of(subjects, target, role).says(sql)).collect();
+        let mut revokes: Vec<_> =
+            extra.iter().map(|privilege| right(subjects, target, role, privilege)).collect();
         if let Some(first) = revokes.first_mut() {
             first.undoes.extend(on.into_iter().chain(off));
         }
@@ -279,8 +307,8 @@ fn diff(
             .then(|| format!("{} is missing", differences::right(&gone, target, role)));
         let is_login = role.starts_with('t') && !subjects.reached.is_of(role);
         let list = if is_login { &mut changes.logins } else { &mut changes.grants };
-        let grants = missing.iter().filter_map(|privilege| grants::grant(privilege, target, role));
-        let mut grants: Vec<_> = grants.map(|sql| of(subjects, target, role).says(sql)).collect();
+        let mut grants: Vec<_> =
+            missing.iter().map(|privilege| right(subjects, target, role, privilege)).collect();
         if let Some(first) = grants.first_mut() {
             first.undoes.extend(differs);
         }
@@ -288,8 +316,13 @@ fn diff(
     }
 }
 
-/// Column privileges, one statement per relation, role and privilege.
-fn columns(changes: &mut Changes, subjects: &Subjects<'_>, wanted: &Wanted, about: &dyn Fn(&str) -> bool) {
+/// Column privileges, by relation, role and privilege.
+fn columns(
+    changes: &mut Changes<Right>,
+    subjects: &Subjects<'_>,
+    wanted: &Wanted,
+    about: &dyn Fn(&str) -> bool,
+) {
     let none = Acl::new();
     let ours = |owner: &str| foreign::is_ours(subjects.desired, owner);
     for ((schema, name), relation) in subjects.db.relations.iter().filter(|(_, it)| ours(&it.owner)) {
@@ -323,25 +356,23 @@ fn columns(changes: &mut Changes, subjects: &Subjects<'_>, wanted: &Wanted, abou
             }
         }
         let target = |columns| Target::Columns(schema.clone(), name.clone(), columns);
-        let revokes = revoke.into_iter().filter_map(|((p, role), columns)| {
+        let revokes = revoke.into_iter().map(|((p, role), columns)| {
             let target = target(columns);
             let differs = (!subjects.follow(&role)).then(|| {
                 let option = grant.contains_key(&(p.clone(), role.clone()));
                 let differs = if option { "has the grant option" } else { "was added" };
                 format!("{} {differs}", differences::right(&[&p], &target, &role))
             });
-            let revoke = grants::revoke(&p, &target, &role)?;
-            Some(of(subjects, &target, &role).says(revoke).undoing(differs))
+            Right { undoes: differs.into_iter().collect(), ..right(subjects, &target, &role, &p) }
         });
         changes.revokes.extend(revokes.collect::<Vec<_>>());
-        let grants = grant.into_iter().filter_map(|((p, role), columns)| {
+        let grants = grant.into_iter().map(|((p, role), columns)| {
             let gone = gone.get(&(p.clone(), role.clone())).filter(|_| !subjects.follow(&role));
             let differs = gone.map(|gone| {
                 format!("{} is missing", differences::right(&[&p], &target(gone.clone()), &role))
             });
             let target = target(columns);
-            let grant = grants::grant(&p, &target, &role)?;
-            Some(of(subjects, &target, &role).says(grant).undoing(differs))
+            Right { undoes: differs.into_iter().collect(), ..right(subjects, &target, &role, &p) }
         });
         changes.grants.extend(grants);
     }

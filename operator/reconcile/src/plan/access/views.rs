@@ -119,9 +119,9 @@ impl<'a> Reached<'a> {
             // PostgreSQL asks it of a view's new owner
             let schema = Target::Schema(ident(&name.0));
             let create = |sql: Option<_>| sql.map(|sql| of.clone().says(sql));
-            statements.extend(create(grants::grant("CREATE", &schema, &self.own)));
+            statements.extend(create(grants::grant("CREATE", &schema, &[&self.own])));
             statements.push(of.clone().says(give(name, &self.own)).undoing(differs));
-            statements.extend(create(grants::revoke("CREATE", &schema, &self.own)));
+            statements.extend(create(grants::revoke("CREATE", &schema, &[&self.own])));
         }
         statements
     }

@@ -119,7 +119,7 @@ pub(crate) fn leave(desired: &Desired, actual: &Cluster) -> Option<Op> {
     let mut ours: Vec<_> = acl.filter(|(role, _)| actual.roles.contains_key(*role)).collect();
     ours.sort_by_key(|(role, _)| **role == login);
     let revokes = ours.into_iter().flat_map(|(role, privileges)| {
-        let revoke = |privilege: &String| grants::revoke(privilege.trim_end_matches('*'), &database, role);
+        let revoke = |privilege: &String| grants::revoke(privilege.trim_end_matches('*'), &database, &[role]);
         privileges.iter().filter_map(revoke).map(Statement::from).collect::<Vec<_>>()
     });
     let revokes: Vec<Statement> = revokes.collect();
