@@ -78,9 +78,9 @@ async fn migrate_tenant(conn: &mut PgConnection, series: &[Migration]) -> Result
         return Ok(0);
     }
     let mut open = conn.begin().await?;
-    lock(&mut open).await?;
-    // those who read wait behind this transaction while it waits for a lock
+    // those who read wait behind this transaction while it waits for a lock, and anybody in the database may hold that of migrations
     sqlx::query("set local lock_timeout = '500ms'").execute(&mut *open).await?;
+    lock(&mut open).await?;
     let present = tenant_version(&mut open).await?;
     let n_applied = run(&mut open, series, present, TENANT_RECORD).await?;
     open.commit().await?;
