@@ -24,7 +24,8 @@ impl Bucket {
         self.add(now, interval, |from| {
             let next = from.saturating_add(interval);
             (now.saturating_add(burst) < next).then(|| next - burst - now)
-        })
+        })?;
+        Ok(())
     }
 
     /// Takes `amount` out, which may be more than it holds: then nothing comes out of it until that is made up for.
@@ -34,11 +35,23 @@ impl Bucket {
         self.add(now, interval.saturating_mul(amount), |from| {
             let wait = || from.saturating_sub(burst).saturating_sub(now).saturating_add(1);
             (now.saturating_add(burst) <= from).then(wait)
-        })
+        })?;
+        Ok(())
     }
 
-    /// Moves the time at which it is full by so many nanoseconds, unless `wait` names some to wait first. It is told that time, or now.
-    fn add(&self, now: u64, time: u64, wait: impl Fn(u64) -> Option<u64>) -> Result<(), TooEarly> {
+    /// Takes one out ahead of its time, and says how long it is until then. Where that is longer than `most`, nothing is taken out, and the
+    /// answer is `most`.
+    pub fn queue(&self, now: Duration, per_second: u32, most: Duration) -> Duration {
+        let now = nanos(now);
+        let (interval, burst) = times(per_second);
+        let wait = |from: u64| from.saturating_add(interval).saturating_sub(now.saturating_add(burst));
+        let queued = self.add(now, interval, |from| (nanos(most) < wait(from)).then(|| nanos(most)));
+        queued.map_or_else(|TooEarly(most)| most, |from| Duration::from_nanos(wait(from)))
+    }
+
+    /// Moves the time at which it is full by so many nanoseconds, unless `wait` names some to wait first. It is told that time, or now,
+    /// which is returned.
+    fn add(&self, now: u64, time: u64, wait: impl Fn(u64) -> Option<u64>) -> Result<u64, TooEarly> {
         let mut full_at = self.0.load(Ordering::Relaxed);
         loop {
             let from = full_at.max(now);
@@ -47,7 +60,7 @@ impl Bucket {
             }
             let next = from.saturating_add(time);
             match self.0.compare_exchange_weak(full_at, next, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Ok(()),
+                Ok(_) => return Ok(from),
                 Err(newer) => full_at = newer,
             }
         }
@@ -117,6 +130,16 @@ mod tests {
         assert!(bucket.spend(start + wait, 1_000, u64::MAX).is_err());
         bucket.spend(start + 3 * wait, 1_000, u64::MAX).expect("it holds some");
         assert!(bucket.spend(Duration::MAX / 2, 1_000, 0).is_err(), "and never again");
+    }
+
+    #[test]
+    fn those_that_queue_go_on_at_the_rate_and_wait_no_longer_than_the_most() {
+        let (bucket, start) = (Bucket::default(), Duration::from_secs(5));
+        let queue = || bucket.queue(start, 100, Duration::from_millis(50));
+        let waits: Vec<u128> = (0..108).map(|_| queue().as_millis()).collect();
+        assert_eq!(waits[..100], [0; 100]);
+        assert_eq!(waits[100..], [10, 20, 30, 40, 50, 50, 50, 50]);
+        assert!(bucket.is_full(start + Duration::from_millis(1_050)), "those beyond the most took nothing");
     }
 
     /// A second does not divide into 700,000 whole nanoseconds. Seen to fail with an interval that is rounded down.

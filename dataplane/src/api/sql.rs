@@ -29,8 +29,24 @@ pub(crate) async fn query(
         head.fits()
     };
     let received = unread.receive(&caller, may).await?;
-    let request = sql_request::parse(received.body()?)?;
-    let explain = request.explain;
-    let answered = sql::run(&caller, &WORDING, request).await?;
+    let answered = async {
+        let request = sql_request::parse(received.body()?)?;
+        let explain = request.explain;
+        Ok((explain, sql::run(&caller, &WORDING, request).await?))
+    };
+    let answered = answered.await;
+    // a refusal may wait, and the memory of its body need not
+    drop(received);
+    let (explain, answered) = refused_late(&caller, answered).await?;
     Ok(if explain { answer::plan(&answered) } else { answer::rows(answered) })
+}
+
+/// The same. Where the statement was refused, and many of the key before it, that is said later.
+pub(crate) async fn refused_late<T>(caller: &Caller, result: Result<T, Problem>) -> Result<T, Problem> {
+    if result.as_ref().is_err_and(|problem| problem.code == Code::InvalidSql)
+        && let Ok(context) = caller.reauthenticate().await
+    {
+        caller.tenant.delay_refusal(&context.key.id).await;
+    }
+    result
 }

@@ -13,6 +13,12 @@ use rowgate_core::secret::Credential;
 use crate::auth::key_context::KeyContext;
 use crate::tenants::tenant::Tenant;
 
+/// Statements of a key that are refused and answered within a second. Refusing is cheap, so that one key could have the replica do little
+/// else; and who writes statements meets few refusals.
+const REFUSALS_PER_SECOND: u32 = 100;
+/// The answers to those beyond them come that much later, at most.
+const MAX_DELAY: Duration = Duration::from_secs(1);
+
 /// How many buckets are held before full ones are first looked for.
 const MIN_SWEEP_SIZE: usize = 1_024;
 
@@ -27,12 +33,13 @@ pub(crate) struct RateLimit {
 pub(crate) struct KeyBuckets {
     requests: Bucket,
     graphql_cost: Bucket,
+    refusals: Bucket,
 }
 
 impl KeyBuckets {
     fn are_full(&self, now: Duration) -> bool {
-        let KeyBuckets { requests, graphql_cost } = self;
-        requests.is_full(now) && graphql_cost.is_full(now)
+        let KeyBuckets { requests, graphql_cost, refusals } = self;
+        [requests, graphql_cost, refusals].iter().all(|bucket| bucket.is_full(now))
     }
 }
 
@@ -79,6 +86,16 @@ impl Tenant {
         };
         self.confirm(credential, context, (rate_limit, arrived)).await?;
         Err(Problem::graphql_cost_exceeded(early.retry_after(), per_second))
+    }
+
+    /// Waits before a statement of the key is refused, where many were.
+    pub(crate) async fn delay_refusal(&self, key: &Ulid) {
+        let now = Instant::now();
+        let buckets = self.rate_limits.of(key, now);
+        let delay = buckets.refusals.queue(self.rate_limits.since_start(now), REFUSALS_PER_SECOND, MAX_DELAY);
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
     }
 
     async fn confirm(

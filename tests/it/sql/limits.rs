@@ -1,6 +1,6 @@
 //! How long, how large and how many: what a query may take, and that nothing is left of one that took more.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rowgate_tests::wait::until;
 use serde_json::json;
@@ -159,6 +159,22 @@ async fn a_key_with_too_many_queries_waits_and_leaves_a_place_to_others() {
     let codes: std::collections::BTreeSet<&str> = refused.iter().map(|(_, code, _)| code.as_str()).collect();
     assert!(codes.contains("StatementTimeout"), "{refused:?}");
     assert!(codes.is_subset(&["StatementTimeout", "Unavailable", "RateLimited"].into()), "{refused:?}");
+}
+
+/// One key would have the replica do little else but refuse. Seen to fail where refusals do not wait.
+#[tokio::test]
+async fn of_many_refusals_those_beyond_a_hundred_a_second_wait() {
+    let lab = Lab::open().await;
+    let began = Instant::now();
+    let ask = async || {
+        for _ in 0..50 {
+            let (status, code, message) = lab.refused("north", "select pg_sleep(1)", json!({})).await;
+            assert_eq!((status, code.as_str()), (400, "InvalidSql"), "{message}");
+        }
+    };
+    futures_util::future::join_all((0..8).map(|_| ask())).await;
+    let took = began.elapsed();
+    assert!(Duration::from_millis(2_990) <= took, "400 refusals took {took:?}");
 }
 
 /// Seen to fail where it says that the database is unavailable.

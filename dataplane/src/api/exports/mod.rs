@@ -21,6 +21,7 @@ use serde_json::json;
 
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::{Head, UnreadBody};
+use crate::api::sql::refused_late;
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
@@ -51,8 +52,12 @@ pub(crate) async fn create(
         let what = "the body of an export is longer than 256 KiB; send a shorter query, or fewer values in parameters";
         return Err(Problem::new(Code::TooLarge, what).into());
     }
-    let request = export_request::parse(body)?;
-    rows::check(&caller, &app.cursor_key, &request).await?;
+    let checked = async {
+        let request = export_request::parse(body)?;
+        rows::check(&caller, &app.cursor_key, &request).await?;
+        Ok(request)
+    };
+    let request = refused_late(&caller, checked.await).await?;
     let context = caller.reauthenticate().await?;
     let (id, tenant, key) = (entropy::ulid(), caller.tenant.id.clone(), context.key.id.clone());
     let text = String::from_utf8(body.to_vec()).map_err(|_| Problem::internal())?;
