@@ -1,12 +1,11 @@
 //! SQL that a key sends itself: what runs in its own sessions, and which tables it may name there.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rowgate_core::secret::Credential;
 use rowgate_pg::wire::{Ask, Query, Values};
-use rowgate_sql::catalog::{Entity, Rights};
+use rowgate_sql::catalog::{Entity, EntityKind, Rights};
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::{Bind, Ident, Sql};
 use rowgate_sql::user_select::{Readable, Relation, UserSelect};
@@ -42,7 +41,7 @@ impl KeyContext {
 
     /// The SELECT over what the key may read of its tables.
     pub(crate) fn text_of(&self, select: &UserSelect) -> Arc<str> {
-        select.sql(|relation| self.readable(relation)).into_parts().0.into()
+        select.sql(|relation| self.readable(select, relation)).into_parts().0.into()
     }
 
     /// As [`KeyContext::query`], of a statement that was compiled or checked.
@@ -53,7 +52,6 @@ impl KeyContext {
             role: self.key.role.clone(),
             statement_timeout_ms,
             limit: Duration::from_millis(statement_timeout_ms.into()),
-            schemas: self.schemas(),
             text,
             binds,
             typing: None,
@@ -85,16 +83,17 @@ impl KeyContext {
     }
 
     /// What stands for a table that the SELECT names; `None`: it is none of an entity.
-    pub(crate) fn readable(&self, relation: &Relation) -> Option<Readable> {
+    pub(crate) fn readable(&self, select: &UserSelect, relation: &Relation) -> Option<Readable> {
         let scope = self.snapshot.scope(&self.key);
         let rights = |entity: &Entity| scope.entities.get(&entity.name).filter(|it| it.read.contains(&true));
         let entities = self.snapshot.catalog.entities.values().filter(|entity| is_named(entity, relation));
         let mut all: Vec<(&Entity, &Rights)> =
             entities.filter_map(|entity| Some((entity.as_ref(), rights(entity)?))).collect();
-        // as the search path has it
+        // where a name without a schema is looked for: in `public` and then in the schemas of entities
         all.sort_by_key(|(entity, _)| (entity.schema.as_str() != "public", &entity.schema, &entity.name));
         let (schema, table) =
             all.first().map(|(entity, _)| (entity.schema.clone(), entity.object.clone()))?;
+        let is_fenced = select.raises && all.iter().any(|(entity, _)| entity.kind == EntityKind::View);
         let same = all.into_iter().filter(|(entity, _)| entity.schema == schema);
         let mut columns: Vec<(Ident, bool)> = Vec::new();
         for (entity, rights) in same {
@@ -111,7 +110,7 @@ impl KeyContext {
                 Some(columns.into_iter().filter(|(_, is_read)| *is_read).map(|(column, _)| column).collect())
             }
         };
-        Some(Readable { schema, table, columns })
+        Some(Readable { schema, table, columns, is_fenced })
     }
 
     /// Whether a table of the SELECT may hold rows that somebody does not see.
@@ -149,18 +148,9 @@ impl KeyContext {
         };
         select.relations.iter().filter_map(of).collect()
     }
-
-    /// Where names without a schema are looked for: in `public` and then in the schemas of entities, whichever of these the key
-    /// may use.
-    fn schemas(&self) -> Vec<Ident> {
-        let entities = self.snapshot.catalog.entities.values();
-        let exposed: BTreeSet<&Ident> = entities.map(|entity| &entity.schema).collect();
-        let others = exposed.into_iter().filter(|schema| schema.as_str() != "public").cloned();
-        Ident::new("public").into_iter().chain(others).collect()
-    }
 }
 
-/// Whether the name may be that of the entity's table, by the search path too.
+/// Whether the name may be that of the entity's table, without its schema too.
 fn is_named(entity: &Entity, relation: &Relation) -> bool {
     let is_its_schema = relation.schema.as_deref().is_none_or(|schema| schema == entity.schema.as_str());
     is_its_schema && relation.name == entity.object.as_str()

@@ -257,7 +257,7 @@ impl Attempt for Export<'_> {
 /// How many rows PostgreSQL expects, for a key that may know how many there are: its plans are made of all rows of a table, those
 /// that row-level security hides among them.
 async fn estimate(caller: &Caller, context: &KeyContext, statement: &Arc<Statement>) -> Option<i64> {
-    if context.key.role != rowgate_core::role::SHARED_ROLE {
+    if context.key.role != rowgate_core::role::SHARED_ROLE || statement.hides_rows(context) {
         return None;
     }
     let tenant = caller.tenant.clone();

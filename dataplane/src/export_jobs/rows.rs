@@ -81,6 +81,14 @@ impl Statement {
         }
     }
 
+    /// Whether a table of it may hold rows that somebody does not see: what PostgreSQL expects of it counts them.
+    pub(super) fn hides_rows(&self, context: &KeyContext) -> bool {
+        match &self.of {
+            Of::Entity(entity) => entity.hides,
+            Of::Query(select) => context.hides_rows(select),
+        }
+    }
+
     /// All rows, as the key's own role.
     pub(super) fn query(&self, context: &KeyContext, limit: Duration, typing: Arc<ExportTyping>) -> Query {
         let binds = match &self.values {

@@ -31,9 +31,36 @@ impl Lab {
 
     /// As [`Lab::open`], with this limit of time for a statement.
     pub(super) async fn with_timeout(limit: &str) -> Lab {
+        Lab::of(&TENANT.replace("statementTimeout: 60s", &format!("statementTimeout: {limit}"))).await
+    }
+
+    /// As [`Lab::open`], with a view `shown` that `north` may read, of the table `marked`: of its three rows it hides the one with `hidden_three`.
+    pub(super) async fn with_view() -> Lab {
+        const SCRIPT: &str = "    create table lab.marked (id int primary key, word text not null);
+    insert into lab.marked values (1, 'one'), (2, 'two'), (3, 'hidden_three');
+    create table lab.allowed (id int primary key);
+    insert into lab.allowed values (1), (2);
+    create view lab.shown as select m.id, m.word from lab.marked m join lab.allowed a using (id);
+---
+";
+        const ENTITIES: &str = "  entities:
+    - {name: marked, source: {schema: lab, object: marked}, rowLevelSecurity: {none: true}}
+    - {name: allowed, source: {schema: lab, object: allowed}, rowLevelSecurity: {none: true}}
+    - {name: shown, kind: View, source: {schema: lab, object: shown}, keyFields: [id]}
+";
+        let of_north = "      - {entity: notes, actions: [read], fields: {include: [id, region, word]}}\n";
+        let shown =
+            format!("{of_north}      - {{entity: shown, actions: [read], fields: {{include: ['*']}}}}\n");
+        let tenant = TENANT
+            .replacen("---\n", SCRIPT, 1)
+            .replacen("  entities:\n", ENTITIES, 1)
+            .replacen(of_north, &shown, 1);
+        Lab::of(&tenant).await
+    }
+
+    async fn of(tenant: &str) -> Lab {
         let server = Server::own().await;
-        let tenant = TENANT.replace("statementTimeout: 60s", &format!("statementTimeout: {limit}"));
-        let mut world = World::on(&server, &[("lab.yaml", &tenant)]);
+        let mut world = World::on(&server, &[("lab.yaml", tenant)]);
         world
             .start_with(|command| {
                 command.env("ROWGATE_WEBHOOK_RANGES", "127.0.0.0/8");

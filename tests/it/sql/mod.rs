@@ -3,6 +3,7 @@
 mod escapes;
 mod fixture;
 mod hardening;
+mod hidden;
 mod keys;
 mod limits;
 mod refusals;

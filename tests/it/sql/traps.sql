@@ -2,6 +2,12 @@ create function lab.leak() returns text security definer language sql as 'select
 create function lab.leak(integer) returns text security definer language sql as 'select word from lab.secrets limit 1';
 create function lab.leak(text) returns text security definer language sql as 'select word from lab.secrets limit 1';
 create function lab.leak(integer, integer) returns text security definer language sql as 'select word from lab.secrets limit 1';
+create function lab.leak(text, text) returns text security definer language sql as 'select word from lab.secrets limit 1';
+create function lab.told(anyelement) returns text security definer language sql as 'select word from lab.secrets limit 1';
+create function lab.told_of(lab.notes) returns text security definer language sql as 'select word from lab.secrets limit 1';
+create function public.told_here(record) returns text security definer language plpgsql as
+    $$ begin return (select word from lab.secrets limit 1); end $$;
+create operator public.- (leftarg = text, rightarg = text, function = lab.leak);
 create function lab.lower(integer) returns text language sql as 'select lab.leak()';
 create function lab.abs(text) returns text language sql as 'select lab.leak()';
 create function public.abs(text) returns text language sql as 'select lab.leak()';

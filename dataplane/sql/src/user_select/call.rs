@@ -8,6 +8,7 @@ use sqlparser::ast::{
 
 use super::allowed::functions::{BOUNDED, GRAMMAR, MAX_LENGTH, NOW, is_allowed, postgres_way};
 use super::names::{parts, place, quote};
+use super::raising::function_raises;
 use super::refusal::{Checked, Refusal};
 use super::walk::Walk;
 
@@ -46,6 +47,9 @@ impl Walk<'_> {
             !*uses_odbc_syntax && *parameters == FunctionArguments::None && null_treatment.is_none();
         self.need(is_plain, "syntax", "this call has a clause that PostgreSQL does not know")?;
         let called = self.function_name(name, args)?;
+        if function_raises(&called) {
+            self.may_raise();
+        }
         if let FunctionArguments::List(list) = args {
             self.arguments(list)?;
             if BOUNDED.contains(&called.as_str()) && !has_bounded_length(list) {

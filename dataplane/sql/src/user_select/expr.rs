@@ -11,11 +11,15 @@ use super::allowed::operators::{is_binary_allowed, is_unary_allowed};
 use super::allowed::types;
 use super::call;
 use super::names::{column, parts, quote};
+use super::raising::raises;
 use super::refusal::{Checked, Refusal, TextPosition};
 use super::walk::Walk;
 
 impl Walk<'_> {
     pub(super) fn expr(&mut self, expr: &mut Expr) -> Checked {
+        if raises(expr) {
+            self.may_raise();
+        }
         match expr {
             Expr::Identifier(ident) => {
                 self.at = TextPosition::from(ident.span).or(self.at);

@@ -10,6 +10,7 @@ mod expr;
 mod from;
 mod names;
 mod query;
+mod raising;
 mod refusal;
 mod stand_in;
 mod tokens;
@@ -62,6 +63,9 @@ pub struct UserSelect {
     pub operators: BTreeSet<String>,
     /// Types of casts.
     pub types: BTreeSet<String>,
+    /// A condition, or what one may be made of, may raise by what stands in a row: an error would tell of rows that a view hides, if it were
+    /// tried before the view's own conditions.
+    pub raises: bool,
 }
 
 /// A part of SQL that was written from a checked tree: only this module makes one. [`Sql::checked`] takes it.
@@ -94,8 +98,8 @@ impl UserSelect {
     }
 
     pub(crate) fn new(text: StandIns, parameters: Vec<String>, walk: Walk<'_>) -> UserSelect {
-        let Walk { relations, functions, operators, types, .. } = walk;
-        UserSelect { text, parameters, relations, functions, operators, types }
+        let Walk { relations, functions, operators, types, raises, .. } = walk;
+        UserSelect { text, parameters, relations, functions, operators, types, raises }
     }
 }
 

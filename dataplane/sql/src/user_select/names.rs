@@ -113,7 +113,7 @@ fn schema_allowed(schema: &str, name: &str, rules: Rules, at: TextPosition) -> C
 }
 
 /// A column, qualified or not. PostgreSQL reads `x.f` as a call of `f(x)` where x has no such column; [`super::from`] takes scalars out of
-/// its reach, and what is left takes a whole row. A schema before the table is left out: what stands for the table has none.
+/// its reach, the session's search path has no schema but `pg_catalog`, and of its functions those that take a whole row only show it. A schema before the table is left out: what stands for the table has none.
 pub(super) fn column(parts: &mut Vec<Ident>, rules: Rules) -> Checked {
     let at = parts.first().map(|it| TextPosition::from(it.span)).unwrap_or_default();
     let names = parts.iter_mut().map(quote).collect::<Checked<Vec<_>>>()?;

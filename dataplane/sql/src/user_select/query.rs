@@ -1,5 +1,7 @@
 //! Queries: common table expressions, set operations, SELECT and what stands around it.
 
+use std::mem::replace;
+
 use sqlparser::ast::{
     Cte, Distinct, Fetch, GroupByExpr, LimitClause, NamedWindowExpr, Offset, OrderBy, OrderByExpr,
     OrderByKind, OrderBySort, Query, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind,
@@ -34,13 +36,20 @@ impl Walk<'_> {
         )?;
         let plain = settings.is_none() && format_clause.is_none() && pipe_operators.is_empty();
         self.need(plain, "syntax", "SETTINGS, FORMAT and pipe operators are not PostgreSQL")?;
+        let is_outermost = self.ctes.is_empty() && matches!(**body, SetExpr::Select(_));
+        let around = replace(&mut self.is_of_result, false);
         self.ctes.push(Vec::new());
         if let Some(with) = with {
             self.with(with)?;
         }
-        self.body(body)?;
+        match &mut **body {
+            SetExpr::Select(select) => self.select(select, is_outermost)?,
+            other => self.body(other)?,
+        }
         if let Some(order_by) = order_by {
+            self.is_of_result = is_outermost;
             self.order_by(order_by)?;
+            self.is_of_result = false;
         }
         if let Some(limit) = limit_clause {
             self.limit(limit)?;
@@ -50,6 +59,7 @@ impl Walk<'_> {
             self.exprs(quantity.as_mut())?;
         }
         self.ctes.pop();
+        self.is_of_result = around;
         Ok(())
     }
 
@@ -99,7 +109,7 @@ impl Walk<'_> {
 
     fn body(&mut self, body: &mut SetExpr) -> Checked {
         match body {
-            SetExpr::Select(select) => self.select(select),
+            SetExpr::Select(select) => self.select(select, false),
             SetExpr::Query(query) => self.query(query),
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
                 let is_known =
@@ -132,7 +142,8 @@ impl Walk<'_> {
         }
     }
 
-    fn select(&mut self, select: &mut Select) -> Checked {
+    /// `is_outermost`: its columns and groups are worked out for the rows of the result alone.
+    fn select(&mut self, select: &mut Select, is_outermost: bool) -> Checked {
         let Select {
             select_token,
             optimizer_hints,
@@ -184,12 +195,14 @@ impl Walk<'_> {
             self.exprs(exprs)?;
         }
         from.iter_mut().try_for_each(|table| self.table_with_joins(table))?;
+        self.is_of_result = is_outermost;
         projection.iter_mut().try_for_each(|item| self.item(item))?;
-        self.exprs(selection.as_mut())?;
         match group_by {
             GroupByExpr::Expressions(exprs, modifiers) if modifiers.is_empty() => self.exprs(exprs)?,
             _ => return self.refuse("group by", "write the columns of GROUP BY one by one"),
         }
+        self.is_of_result = false;
+        self.exprs(selection.as_mut())?;
         self.exprs(having.as_mut())?;
         for window in named_window {
             quote(&mut window.0)?;

@@ -15,6 +15,8 @@ pub struct Readable {
     pub table: Ident,
     /// `None`: all that there are.
     pub columns: Option<Vec<Ident>>,
+    /// A view whose own conditions are tried before any of the SELECT.
+    pub is_fenced: bool,
 }
 
 /// A checked text, cut where its tables stand.
@@ -74,20 +76,39 @@ impl StandIns {
     }
 }
 
-fn table(Readable { schema, table, columns }: &Readable, sql: &mut Sql) {
-    if let Some(columns) = columns {
-        sql.lit("(select ");
-        for (i, column) in columns.iter().enumerate() {
-            sql.lit(if i == 0 { "" } else { ", " }).ident(column);
-        }
-        sql.lit(" from ").ident(schema).lit(".").ident(table).lit(")");
-    } else {
+fn table(Readable { schema, table, columns, is_fenced }: &Readable, sql: &mut Sql) {
+    if columns.is_none() && !is_fenced {
         sql.ident(schema).lit(".").ident(table);
+        return;
     }
+    sql.lit("(select ");
+    match columns {
+        Some(columns) => {
+            for (i, column) in columns.iter().enumerate() {
+                sql.lit(if i == 0 { "" } else { ", " }).ident(column);
+            }
+        }
+        None => {
+            sql.lit("*");
+        }
+    }
+    sql.lit(" from ").ident(schema).lit(".").ident(table);
+    // below it PostgreSQL tries nothing that stands around it
+    sql.lit(if *is_fenced { " offset 0)" } else { ")" });
 }
+
+/// Of `information_schema.columns`, without the expression of a generated column, which names others.
+const COLUMNS: &str = "(select table_catalog, table_schema, table_name, column_name, ordinal_position, column_default, is_nullable, data_type, \
+    character_maximum_length, character_octet_length, numeric_precision, numeric_precision_radix, numeric_scale, datetime_precision, \
+    interval_type, collation_schema, collation_name, domain_schema, domain_name, udt_schema, udt_name, is_identity, \
+    identity_generation, is_generated, is_updatable from information_schema.columns)";
 
 /// A relation under the very name that the text gives it.
 fn itself(relation: &Relation, sql: &mut Sql) {
+    if relation.schema.as_deref() == Some("information_schema") && relation.name == "columns" {
+        sql.lit(COLUMNS);
+        return;
+    }
     let name = |name: &String| CheckedText(format!("\"{name}\""));
     if let Some(schema) = &relation.schema {
         sql.checked(&name(schema)).lit(".");

@@ -32,6 +32,10 @@ pub(crate) struct Walk<'a> {
     pub(super) functions: BTreeSet<String>,
     pub(super) operators: BTreeSet<String>,
     pub(super) types: BTreeSet<String>,
+    /// [`super::UserSelect::raises`], of what was walked.
+    pub(super) raises: bool,
+    /// What is walked is worked out for rows that are given, and for no other.
+    pub(super) is_of_result: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -45,7 +49,14 @@ impl<'a> Walk<'a> {
             functions: BTreeSet::new(),
             operators: BTreeSet::new(),
             types: BTreeSet::new(),
+            raises: false,
+            is_of_result: false,
         }
+    }
+
+    /// Something was met that may raise by what stands in a row.
+    pub(super) fn may_raise(&mut self) {
+        self.raises |= !self.is_of_result;
     }
 
     /// A refusal at the last known place.

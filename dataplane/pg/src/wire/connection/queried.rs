@@ -37,9 +37,11 @@ pub(in crate::wire) enum Step {
 /// The transaction that reads cannot be made to write once it has a snapshot, which [`SETTINGS`] takes.
 const BEGIN: &str = "begin isolation level read committed, read only";
 
-/// The rest is what the session began with. `$2`: a statement outlives its replica by this much at most.
-const SETTINGS: &str = "select pg_catalog.num_nonnulls(pg_catalog.set_config('search_path', $1, true), \
-    pg_catalog.set_config('statement_timeout', $2, true))";
+/// The rest is what the session began with. `$1`: a statement outlives its replica by this much at most. The statement names each table with
+/// its schema; were schemas of the tenant searched, `a.f` would call its function `f`, and an operator of its own might be taken for
+/// PostgreSQL's. Temporary tables come last: a name that is looked for must not be one that the session made up.
+const SETTINGS: &str = "select pg_catalog.num_nonnulls(pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), \
+    pg_catalog.set_config('statement_timeout', $1, true))";
 
 const TEXT: u32 = 25;
 const JSON: u32 = 114;
@@ -239,9 +241,9 @@ async fn prepared(query: &Query, described: &Described) -> Result<(Vec<Bind>, Co
 /// Writes what begins the transaction and has PostgreSQL parse the statement in it.
 fn begin(query: &Query, out: &mut BytesMut) -> io::Result<()> {
     frontend::query(BEGIN, out)?;
-    frontend::parse("", SETTINGS, [TEXT, TEXT], out)?;
-    let (path, timeout_ms) = (query.search_path(), query.timeout_of_server().to_string());
-    batch::bind("", [(0, Some(path.as_bytes())), (0, Some(timeout_ms.as_bytes()))], [0], out)?;
+    frontend::parse("", SETTINGS, [TEXT], out)?;
+    let timeout_ms = query.timeout_of_server().to_string();
+    batch::bind("", [(0, Some(timeout_ms.as_bytes()))], [0], out)?;
     frontend::execute("", 0, out)?;
     frontend::sync(out);
     frontend::parse("", &query.text, query.binds.iter().map(|bind| bind.oid), out)?;

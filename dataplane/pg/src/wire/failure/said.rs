@@ -108,6 +108,8 @@ impl ServerError {
             (state, _) if ["58", "XX"].contains(&class(state)) => {
                 return Failure::Internal(self.into()).into();
             }
+            // whatever it is that a value names and that is not there, or may not be used
+            (_, Part::DataBind) if self.is_about_value() => QueryFault::Value,
             ("42601", Part::DataParse) if is_grammar => QueryFault::Syntax,
             (_, Part::DataParse) | ("42501", _) => QueryFault::Unfit,
             ("25006", _) => QueryFault::Writes,

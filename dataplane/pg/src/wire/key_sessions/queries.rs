@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use rowgate_core::name::Ulid;
 use rowgate_sql::shape::Encoding;
-use rowgate_sql::text::{Bind, Format, Ident};
+use rowgate_sql::text::{Bind, Format};
 use tokio::sync::mpsc;
 
 use super::KeySessions;
@@ -34,8 +34,6 @@ pub struct Query {
     pub statement_timeout_ms: u32,
     /// How long it may run; then it is canceled, and a second later its session is ended.
     pub limit: Duration,
-    /// Where unqualified names are looked for, behind `pg_catalog` and before temporary tables.
-    pub schemas: Vec<Ident>,
     pub text: Arc<str>,
     /// The values of `$1` and so on.
     pub binds: Vec<Bind>,
@@ -237,13 +235,6 @@ impl Work for Asked {
 }
 
 impl Query {
-    /// Temporary tables come last: a name that is looked for must not be one that the session made up.
-    pub(in crate::wire) fn search_path(&self) -> String {
-        let quoted = |schema: &Ident| format!("\"{}\", ", schema.as_str().replace('"', "\"\""));
-        let schemas: String = self.schemas.iter().map(quoted).collect();
-        format!("pg_catalog, {schemas}pg_temp")
-    }
-
     /// When the server ends it by itself, which matters where we are gone by then.
     pub(in crate::wire) fn timeout_of_server(&self) -> u128 {
         (self.limit + SPARE).as_millis().min(i32::MAX as u128)

@@ -14,13 +14,13 @@ use super::fixture::{Desk, json, word};
 async fn rows_come_with_their_types_and_bounds_and_one_value_as_it_is() {
     let desk = Desk::open().await;
     assert_eq!(
-        desk.rows("a", "select * from odd").await,
+        desk.rows("a", "select * from app.odd").await,
         // as PostgreSQL prints it
         json!([{"b": true, "n": serde_json::Number::from_string_unchecked("1.50".to_owned()), "t": "x\"y", "j": {"k": [1]},
             "at": "2024-01-31T10:00:00.5Z"}])
     );
     let bind = |oid, text: &str| Bind::text(oid, text);
-    let text = "select $1 + 1 as n, upper($2) as t from notes where note = $3 limit 1";
+    let text = "select $1 + 1 as n, upper($2) as t from app.notes where note = $3 limit 1";
     let binds = vec![bind(23, "41"), bind(25, "zoë"), bind(25, "hidden_a")];
     let outcome = desk.run_with("a", text, binds, DEADLINE).await.expect("an answer");
     assert_eq!(json(&outcome), json!([{"n": 42, "t": "ZOË"}]));
@@ -50,7 +50,7 @@ async fn rows_come_with_their_types_and_bounds_and_one_value_as_it_is() {
         ("select '1'::json, '2'::json", "Result"),
         ("select '1'::json from generate_series(1, 2)", "Result"),
         ("select to_json(repeat('x', 2000000))", "TooLong"),
-        ("select to_json(1 / (select count(*) from notes where false))", "Value"),
+        ("select to_json(1 / (select count(*) from app.notes where false))", "Value"),
     ] {
         assert_eq!(word(&one(wrong).await), expected, "{wrong}");
     }
@@ -63,18 +63,18 @@ async fn preparing_says_where_the_grammar_fails_and_nothing_of_names() {
     let prepare = |text: &str, binds: Vec<Bind>| {
         desk.queries.prepare(desk.check("a"), Query { binds, ..desk.query("a", text) })
     };
-    let columns = prepare("select id, note from notes where id = $1", vec![Bind::text(23, "x")]).await;
+    let columns = prepare("select id, note from app.notes where id = $1", vec![Bind::text(23, "x")]).await;
     assert_eq!(columns.expect("no value is read").len(), 2);
     for (text, expected) in [
-        ("select from from notes", "Syntax Some(13)"),
-        ("select 'ö', from from notes", "Syntax Some(13)"),
+        ("select from from app.notes", "Syntax Some(13)"),
+        ("select 'ö', from from app.notes", "Syntax Some(13)"),
         ("select 'open", "Syntax Some(8)"),
-        ("select * from secrets", "Unfit None"),
+        ("select * from app.secrets", "Unfit None"),
         ("select * from nowhere", "Unfit None"),
-        ("select word from secrets", "Unfit None"),
-        ("select nothing from secrets", "Unfit None"),
+        ("select word from app.secrets", "Unfit None"),
+        ("select nothing from app.secrets", "Unfit None"),
         ("select 'x'::integer", "Unfit None"),
-        ("insert into open values (1)", "Result None"),
+        ("insert into app.open values (1)", "Result None"),
     ] {
         let shown = match prepare(text, Vec::new()).await {
             Err(QueryFailure::Refused(refused)) => format!("{:?} {:?}", refused.why, refused.position),

@@ -11,7 +11,7 @@ use rowgate_pg::tenant::lookups::LookUps;
 use rowgate_pg::wire::{
     Ask, KeyLogins, KeySessions, Queries, Query, QueryFailure, QueryLimits, QueryOutcome, Share, Values,
 };
-use rowgate_sql::text::{Bind, Ident};
+use rowgate_sql::text::Bind;
 use rowgate_tests::servers::postgres::{Server, execute, rows};
 use rowgate_tests::wait::DEADLINE;
 use serde_json::Value;
@@ -127,7 +127,6 @@ impl Desk {
             role: self.role(key),
             statement_timeout_ms: 30_000,
             limit: DEADLINE,
-            schemas: ["public", "app"].into_iter().filter_map(Ident::new).collect(),
             text: text.into(),
             binds: Vec::new(),
             typing: None,

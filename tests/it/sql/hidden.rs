@@ -1,0 +1,63 @@
+//! What a view or row-level security hides is told by no error and no estimate.
+
+use rowgate_tests::client::Client;
+use rowgate_tests::wait::until;
+use serde_json::{Value, json};
+
+use super::fixture::Lab;
+
+/// Conditions that raise where `word` is what stands for `$word`.
+const PROBES: [&str; 7] = [
+    "select s.id from shown s where 1 / (case when word = '$word' then 0 else 1 end) = 1",
+    "select s.id from shown s where (case when word = '$word' then 'x' else '1' end)::int = 1",
+    "select s.id from shown s where substring(word, 1, case when word = '$word' then -1 else 1 end) <> ''",
+    "select x.id from (select id, 1 / (case when word = '$word' then 0 else 1 end) as a from shown) x where a = 1",
+    "with x as (select id, 1 / (case when word = '$word' then 0 else 1 end) as a from shown) select id from x where a = 1",
+    "select s.id from shown s join kinds k on k.id = 1 / (case when word = '$word' then 0 else 1 end)",
+    "select s.id from shown s cross join lateral generate_series(1, 1 / (case when word = '$word' then 0 else 1 end)) g",
+];
+
+/// Seen to fail where nothing stands between a view and the conditions around it.
+#[tokio::test]
+async fn no_error_tells_of_a_row_that_a_view_hides() {
+    let lab = Lab::with_view().await;
+    for probe in PROBES {
+        let (status, code, message) = lab.refused("north", &probe.replace("$word", "one"), json!({})).await;
+        assert_eq!((status, code.as_str()), (400, "InvalidValue"), "{probe} raises nothing: {message}");
+        for word in ["hidden_three", "absent"] {
+            let rows = lab.rows("north", &probe.replace("$word", word)).await;
+            assert_eq!(rows.as_array().map(Vec::len), Some(2), "{probe}: {word}");
+        }
+    }
+}
+
+/// Seen to fail where the rows are divided by what PostgreSQL expects of a table with policies.
+#[tokio::test]
+async fn an_export_tells_no_progress_over_hidden_rows() {
+    let lab = Lab::open().await;
+    let (base, key) = (format!("{}/api/ddl/exports", lab.world.url()), lab.world.key("plain"));
+    let headers = [("X-API-Key", key.as_str()), ("Content-Type", "application/json")];
+    let client = Client::new();
+    for (table, tells) in [("kinds", true), ("notes", false)] {
+        let query = format!("select t.id, g from {table} t cross join generate_series(1, 3000000) g");
+        let body = json!({"query": query, "format": "csv"}).to_string();
+        let made: Value = client.send("POST", &base, &headers, &body).await.json();
+        let url = format!("{base}/{}", made["id"].as_str().expect("an id"));
+        let job: Value = until("some rows", async || {
+            let job: Value = client.get(&url, &headers).await.json();
+            (job["rows"].as_u64().unwrap_or(0) != 0).then_some(job)
+        })
+        .await;
+        assert_eq!(job["progress"].is_number(), tells, "{table}: {job}");
+        assert_eq!(client.send("DELETE", &url, &headers, "").await.status, 204);
+    }
+}
+
+/// Seen to fail where PostgreSQL's word of a right is another refusal than its word that there is no such name.
+#[tokio::test]
+async fn a_value_that_names_a_schema_does_not_tell_whether_it_is_there() {
+    let lab = Lab::open().await;
+    let query = "select to_tsvector(@config, 'x') as a";
+    let refused = async |config| lab.refused("north", query, json!({"config": config})).await;
+    assert_eq!(refused("pg_toast.x").await, refused("nope.x").await);
+}
