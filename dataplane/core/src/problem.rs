@@ -1,5 +1,7 @@
 //! The one error that a client sees: a stable code, a message made of our own words, a status.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 /// The stable codes of errors. A code is only ever added.
@@ -168,6 +170,17 @@ impl Problem {
     pub fn rate_limited(retry_after: u32) -> Problem {
         let told = "this API key exceeds the request rate that its tenant allows; wait for the seconds in Retry-After, and spread requests";
         Problem { retry_after: Some(retry_after), ..Problem::new(Code::RateLimited, told) }
+    }
+
+    /// So many statements of a key were refused that more are not read for a while.
+    #[must_use]
+    pub fn refused_too_often(per_second: u32, wait: Duration) -> Problem {
+        let message = format!(
+            "more than {per_second} statements of this API key a second are refused; wait for the seconds in Retry-After, and send statements that \
+             an earlier answer did not refuse"
+        );
+        let retry_after = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX);
+        Problem { retry_after: Some(retry_after), ..Problem::new(Code::RateLimited, message) }
     }
 
     /// More rows than the tenant lets a key ask GraphQL for.

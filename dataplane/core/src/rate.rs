@@ -39,14 +39,19 @@ impl Bucket {
         Ok(())
     }
 
-    /// Takes one out ahead of its time, and says how long it is until then. Where that is longer than `most`, nothing is taken out, and the
-    /// answer is `most`.
-    pub fn queue(&self, now: Duration, per_second: u32, most: Duration) -> Duration {
-        let now = nanos(now);
-        let (interval, burst) = times(per_second);
-        let wait = |from: u64| from.saturating_add(interval).saturating_sub(now.saturating_add(burst));
-        let queued = self.add(now, interval, |from| (nanos(most) < wait(from)).then(|| nanos(most)));
-        queued.map_or_else(|TooEarly(most)| most, |from| Duration::from_nanos(wait(from)))
+    /// Takes one out, whether it holds any or not.
+    pub fn overdraw(&self, now: Duration, per_second: u32) {
+        let (interval, _) = times(per_second);
+        // it waits for nothing
+        let _ = self.add(nanos(now), interval, |_| None);
+    }
+
+    /// How long it is until it holds what was overdrawn.
+    #[must_use]
+    pub fn debt(&self, now: Duration, per_second: u32) -> Duration {
+        let (_, burst) = times(per_second);
+        let full_at = self.0.load(Ordering::Relaxed);
+        Duration::from_nanos(full_at.saturating_sub(nanos(now).saturating_add(burst)))
     }
 
     /// Moves the time at which it is full by so many nanoseconds, unless `wait` names some to wait first. It is told that time, or now,
@@ -133,13 +138,15 @@ mod tests {
     }
 
     #[test]
-    fn those_that_queue_go_on_at_the_rate_and_wait_no_longer_than_the_most() {
+    fn a_debt_is_paid_at_the_rate() {
         let (bucket, start) = (Bucket::default(), Duration::from_secs(5));
-        let queue = || bucket.queue(start, 100, Duration::from_millis(50));
-        let waits: Vec<u128> = (0..108).map(|_| queue().as_millis()).collect();
-        assert_eq!(waits[..100], [0; 100]);
-        assert_eq!(waits[100..], [10, 20, 30, 40, 50, 50, 50, 50]);
-        assert!(bucket.is_full(start + Duration::from_millis(1_050)), "those beyond the most took nothing");
+        let debt = |after: u64| bucket.debt(start + Duration::from_millis(after), 100).as_millis();
+        for n in 1..=108_u128 {
+            bucket.overdraw(start, 100);
+            assert_eq!(debt(0), 10 * n.saturating_sub(100), "{n}");
+        }
+        assert_eq!([30, 80, 500].map(debt), [50, 0, 0]);
+        assert!(bucket.is_full(start + Duration::from_millis(1_080)));
     }
 
     /// A second does not divide into 700,000 whole nanoseconds. Seen to fail with an interval that is rounded down.

@@ -4,6 +4,7 @@ mod answer;
 mod wording;
 
 use axum::response::Response;
+use rowgate_core::name::Ulid;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::sql_request;
 
@@ -28,25 +29,36 @@ pub(crate) async fn query(
         }
         head.fits()
     };
+    let statements = Statements::admit(&caller).await?;
     let received = unread.receive(&caller, may).await?;
     let answered = async {
         let request = sql_request::parse(received.body()?)?;
         let explain = request.explain;
         Ok((explain, sql::run(&caller, &WORDING, request).await?))
     };
-    let answered = answered.await;
-    // a refusal may wait, and the memory of its body need not
-    drop(received);
-    let (explain, answered) = refused_late(&caller, answered).await?;
+    let (explain, answered) = statements.counted(answered.await)?;
     Ok(if explain { answer::plan(&answered) } else { answer::rows(answered) })
 }
 
-/// The same. Where the statement was refused, and many of the key before it, that is said later.
-pub(crate) async fn refused_late<T>(caller: &Caller, result: Result<T, Problem>) -> Result<T, Problem> {
-    if result.as_ref().is_err_and(|problem| problem.code == Code::InvalidSql)
-        && let Ok(context) = caller.reauthenticate().await
-    {
-        caller.tenant.delay_refusal(&context.key.id).await;
+/// The statements that a key writes, of which many may have been refused.
+pub(crate) struct Statements<'c> {
+    caller: &'c Caller,
+    key: Ulid,
+}
+
+impl<'c> Statements<'c> {
+    /// Waits until one more may be read.
+    pub(crate) async fn admit(caller: &'c Caller) -> Result<Statements<'c>, Problem> {
+        let key = caller.reauthenticate().await?.key.id.clone();
+        caller.tenant.admit_statement(&key).await?;
+        Ok(Statements { caller, key })
     }
-    result
+
+    /// The same.
+    pub(crate) fn counted<T>(&self, result: Result<T, Problem>) -> Result<T, Problem> {
+        if result.as_ref().is_err_and(|problem| problem.code == Code::InvalidSql) {
+            self.caller.tenant.count_refusal(&self.key);
+        }
+        result
+    }
 }

@@ -1,11 +1,12 @@
 //! SQL that a key sends itself: what runs in its own sessions, and which tables it may name there.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rowgate_core::secret::Credential;
 use rowgate_pg::wire::{Ask, Query, Values};
-use rowgate_sql::catalog::{Entity, EntityKind, Rights};
+use rowgate_sql::catalog::{Entity, EntityKind, FieldType, Rights};
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::{Bind, Ident, Sql};
 use rowgate_sql::user_select::{Readable, Relation, UserSelect};
@@ -93,7 +94,8 @@ impl KeyContext {
         all.sort_by_key(|(entity, _)| (entity.schema.as_str() != "public", &entity.schema, &entity.name));
         let (schema, table) =
             all.first().map(|(entity, _)| (entity.schema.clone(), entity.object.clone()))?;
-        let is_fenced = select.raises && all.iter().any(|(entity, _)| entity.kind == EntityKind::View);
+        let is_view = all.iter().any(|(entity, _)| entity.kind == EntityKind::View);
+        let is_fenced = is_view && select.may_raise(|column| self.types_of(select, column));
         let same = all.into_iter().filter(|(entity, _)| entity.schema == schema);
         let mut columns: Vec<(Ident, bool)> = Vec::new();
         for (entity, rights) in same {
@@ -113,6 +115,17 @@ impl KeyContext {
         Some(Readable { schema, table, columns, is_fenced })
     }
 
+    /// The types of the columns of this name that tables of the SELECT have; none where it names one that is no entity's.
+    fn types_of(&self, select: &UserSelect, column: &str) -> Vec<&FieldType> {
+        let entities = &self.snapshot.catalog.entities;
+        let named = |relation| entities.values().filter(move |entity| is_named(entity, relation));
+        if select.relations.iter().any(|relation| named(relation).next().is_none()) {
+            return Vec::new();
+        }
+        let fields = select.relations.iter().flat_map(named).flat_map(|entity| &entity.fields);
+        fields.filter(|field| field.column.as_str() == column).map(|field| &field.ty).collect()
+    }
+
     /// Whether a table of the SELECT may hold rows that somebody does not see.
     pub(crate) fn hides_rows(&self, select: &UserSelect) -> bool {
         let entities = || self.snapshot.catalog.entities.values();
@@ -121,6 +134,16 @@ impl KeyContext {
             named.peek().is_some() && named.all(|entity| !entity.hides)
         };
         !select.relations.iter().all(is_open)
+    }
+
+    /// Likewise of the relations with these oids.
+    pub(crate) fn hides_rows_of(&self, relations: &BTreeSet<u32>) -> bool {
+        let entities = || self.snapshot.catalog.entities.values();
+        let is_open = |oid: &u32| {
+            let mut shown = entities().filter(|entity| entity.relations.first() == Some(oid)).peekable();
+            shown.peek().is_some() && shown.all(|entity| !entity.hides)
+        };
+        !relations.iter().all(is_open)
     }
 
     /// The tables and views of which the key may read anything, as SQL names them.

@@ -13,10 +13,10 @@ use rowgate_core::secret::Credential;
 use crate::auth::key_context::KeyContext;
 use crate::tenants::tenant::Tenant;
 
-/// Statements of a key that are refused and answered within a second. Refusing is cheap, so that one key could have the replica do little
-/// else; and who writes statements meets few refusals.
+/// Statements of a key that may be refused in a second. Refusing is cheap, so that one key could have the replica do little else; and who
+/// writes statements meets few refusals.
 const REFUSALS_PER_SECOND: u32 = 100;
-/// The answers to those beyond them come that much later, at most.
+/// As long a statement waits, where more were. Where it would wait longer it is not read.
 const MAX_DELAY: Duration = Duration::from_secs(1);
 
 /// How many buckets are held before full ones are first looked for.
@@ -88,14 +88,25 @@ impl Tenant {
         Err(Problem::graphql_cost_exceeded(early.retry_after(), per_second))
     }
 
-    /// Waits before a statement of the key is refused, where many were.
-    pub(crate) async fn delay_refusal(&self, key: &Ulid) {
+    /// Waits before a statement of the key is read, where too many were refused.
+    pub(crate) async fn admit_statement(&self, key: &Ulid) -> Result<(), Problem> {
         let now = Instant::now();
         let buckets = self.rate_limits.of(key, now);
-        let delay = buckets.refusals.queue(self.rate_limits.since_start(now), REFUSALS_PER_SECOND, MAX_DELAY);
-        if !delay.is_zero() {
-            tokio::time::sleep(delay).await;
+        let debt = buckets.refusals.debt(self.rate_limits.since_start(now), REFUSALS_PER_SECOND);
+        if debt.is_zero() {
+            return Ok(());
         }
+        tokio::time::sleep(debt.min(MAX_DELAY)).await;
+        if MAX_DELAY < debt {
+            return Err(Problem::refused_too_often(REFUSALS_PER_SECOND, debt - MAX_DELAY));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn count_refusal(&self, key: &Ulid) {
+        let now = Instant::now();
+        let buckets = self.rate_limits.of(key, now);
+        buckets.refusals.overdraw(self.rate_limits.since_start(now), REFUSALS_PER_SECOND);
     }
 
     async fn confirm(

@@ -1,5 +1,6 @@
 //! From what was asked to the rows: one statement, run in the session of the key's own role.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +44,8 @@ pub(super) enum Values {
 /// Where its rows come from, for what is said of a failure.
 #[derive(Debug)]
 enum Of {
-    Entity(Arc<Entity>),
+    /// And the oids of what it reads beside.
+    Entity(Arc<Entity>, BTreeSet<u32>),
     Query(UserSelect),
 }
 
@@ -63,7 +65,7 @@ impl Statement {
                 let rows = rows.map_err(RetryReason::Refused)?;
                 let (text, binds) = rows.sql.into_parts();
                 let (values, names) = (Values::Bound(binds), Some(rows.names));
-                Ok(Statement { text: text.into(), values, names, of: Of::Entity(rows.entity) })
+                Ok(Statement { text: text.into(), values, names, of: Of::Entity(rows.entity, rows.beside) })
             }
             Source::Query(request) => {
                 sql::may(context, request)?;
@@ -76,7 +78,7 @@ impl Statement {
 
     pub(super) fn entity(&self) -> Option<&Entity> {
         match &self.of {
-            Of::Entity(entity) => Some(entity),
+            Of::Entity(entity, _) => Some(entity),
             Of::Query(_) => None,
         }
     }
@@ -84,7 +86,7 @@ impl Statement {
     /// Whether a table of it may hold rows that somebody does not see: what PostgreSQL expects of it counts them.
     pub(super) fn hides_rows(&self, context: &KeyContext) -> bool {
         match &self.of {
-            Of::Entity(entity) => entity.hides,
+            Of::Entity(entity, beside) => entity.hides || context.hides_rows_of(beside),
             Of::Query(select) => context.hides_rows(select),
         }
     }
@@ -108,7 +110,7 @@ impl Statement {
     pub(super) fn failed(&self, caller: &Caller, context: &KeyContext, failure: QueryFailure) -> RetryReason {
         let entity = match &self.of {
             Of::Query(select) => return sql::problem::of(caller, context, (select, &WORDING), failure),
-            Of::Entity(entity) => entity,
+            Of::Entity(entity, _) => entity,
         };
         match failure {
             QueryFailure::Declined(problem) => RetryReason::Final(*problem),

@@ -1,5 +1,7 @@
 //! The launcher of our own PostgreSQL: what it starts, finds running, and refuses.
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use rowgate_standalone::postgres::{Postgres, PostgresConfig, SESSION_MEMORY};
 use rowgate_tests::scratch::Scratch;
 use rowgate_tests::servers::postgres::{QUICK, Server, bin, connect, rows, seed, shared};
@@ -67,6 +69,30 @@ async fn a_server_that_still_runs_is_taken_over_and_a_stopped_one_keeps_its_data
     let n: i32 = sqlx::query("select n from kept").fetch_one(&mut connection).await.unwrap().get(0);
     assert_eq!(n, 42);
     third.stop().await.unwrap();
+}
+
+/// As one within a function of PostgreSQL that does not look whether it was ended, such as `translate` of a long text. Seen to fail where
+/// only a fast shutdown is tried.
+#[tokio::test]
+async fn a_server_is_stopped_though_a_session_does_not_end() {
+    let scratch = Scratch::new();
+    let state = scratch.path().join("state");
+    seed(&state).await;
+    // what is committed is kept
+    let settings = vec!["fsync=off".to_owned(), "shared_buffers=32MB".to_owned()];
+    let wish = PostgresConfig { state, bin: bin(), settings, session_memory: SESSION_MEMORY };
+    let server = Postgres::start(&wish, &|_| ()).await.unwrap();
+    let mut connection = connect(server.superuser()).await.unwrap();
+    sqlx::query("create table kept as select 42 as n").execute(&mut connection).await.unwrap();
+    let pid: i32 = sqlx::query("select pg_backend_pid()").fetch_one(&mut connection).await.unwrap().get(0);
+    kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+    server.stop().await.unwrap();
+
+    let again = Postgres::start(&wish, &|_| ()).await.unwrap();
+    let mut connection = connect(again.superuser()).await.unwrap();
+    let n: i32 = sqlx::query("select n from kept").fetch_one(&mut connection).await.unwrap().get(0);
+    assert_eq!(n, 42);
+    again.stop().await.unwrap();
 }
 
 #[tokio::test]

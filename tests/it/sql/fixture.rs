@@ -58,6 +58,29 @@ impl Lab {
         Lab::of(&tenant).await
     }
 
+    /// As [`Lab::open`], with a table `many` of two million rows, which a relationship leads from to `notes`.
+    pub(super) async fn with_many() -> Lab {
+        const ENTITY: &str = "  entities:
+    - {name: many, source: {schema: lab, object: many}, keyFields: [id], rowLevelSecurity: {none: true}}
+";
+        const RELATIONSHIP: &str = "---
+apiVersion: rowgate.dev/v1alpha1
+kind: Relationship
+metadata: {name: many-note}
+spec: {tenantRef: {name: lab}, name: note, from: {entity: many, fields: [id]}, to: {entity: notes, fields: [id]}, cardinality: Many}
+";
+        let table =
+            "    create table lab.many as select g::bigint as id from generate_series(1, 2000000) g;\n---\n";
+        let of_plain = "      - {entity: kinds, actions: [read], fields: {include: ['*']}}\n---\n";
+        let may = of_plain
+            .replace("---\n", "      - {entity: many, actions: [read], fields: {include: ['*']}}\n---\n");
+        let tenant = TENANT
+            .replacen("---\n", table, 1)
+            .replacen("  entities:\n", ENTITY, 1)
+            .replacen(of_plain, &may, 1);
+        Lab::of(&format!("{tenant}{RELATIONSHIP}")).await
+    }
+
     async fn of(tenant: &str) -> Lab {
         let server = Server::own().await;
         let mut world = World::on(&server, &[("lab.yaml", tenant)]);

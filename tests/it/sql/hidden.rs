@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 use super::fixture::Lab;
 
 /// Conditions that raise where `word` is what stands for `$word`.
-const PROBES: [&str; 7] = [
+const PROBES: [&str; 9] = [
     "select s.id from shown s where 1 / (case when word = '$word' then 0 else 1 end) = 1",
     "select s.id from shown s where (case when word = '$word' then 'x' else '1' end)::int = 1",
     "select s.id from shown s where substring(word, 1, case when word = '$word' then -1 else 1 end) <> ''",
     "select x.id from (select id, 1 / (case when word = '$word' then 0 else 1 end) as a from shown) x where a = 1",
     "with x as (select id, 1 / (case when word = '$word' then 0 else 1 end) as a from shown) select id from x where a = 1",
     "select s.id from shown s join kinds k on k.id = 1 / (case when word = '$word' then 0 else 1 end)",
+    "select s.id from shown s where (case when word = '$word' then 1e400 else 1 end) < float8 '2'",
+    "select s.id from shown s where coalesce(case when word = '$word' then 1e400 else null end, float8 '1') < 2",
     "select s.id from shown s cross join lateral generate_series(1, 1 / (case when word = '$word' then 0 else 1 end)) g",
 ];
 
@@ -31,24 +33,50 @@ async fn no_error_tells_of_a_row_that_a_view_hides() {
     }
 }
 
-/// Seen to fail where the rows are divided by what PostgreSQL expects of a table with policies.
+/// Seen to fail where the views of the catalog stand as they are.
+#[tokio::test]
+async fn no_error_tells_of_a_table_that_a_key_may_not_read() {
+    let lab = Lab::open().await;
+    let probes = [
+        "select table_name from information_schema.tables where 1 / (case when table_name = '$table' then 0 else 1 end) = 0",
+        "select column_name from information_schema.columns where 1 / (case when table_name = '$table' then 0 else 1 end) = 0",
+        "select column_name from information_schema.key_column_usage where 1 / (case when table_name = '$table' then 0 else 1 end) = 0",
+    ];
+    for probe in probes {
+        for table in ["kinds", "absent"] {
+            assert_eq!(
+                lab.rows("south", &probe.replace("$table", table)).await,
+                json!([]),
+                "{probe}: {table}"
+            );
+        }
+    }
+}
+
+/// Seen to fail where the rows are divided by what PostgreSQL expects of a table with policies, and where a filter may lead to one.
 #[tokio::test]
 async fn an_export_tells_no_progress_over_hidden_rows() {
-    let lab = Lab::open().await;
+    let lab = Lab::with_many().await;
     let (base, key) = (format!("{}/api/ddl/exports", lab.world.url()), lab.world.key("plain"));
     let headers = [("X-API-Key", key.as_str()), ("Content-Type", "application/json")];
     let client = Client::new();
-    for (table, tells) in [("kinds", true), ("notes", false)] {
-        let query = format!("select t.id, g from {table} t cross join generate_series(1, 3000000) g");
-        let body = json!({"query": query, "format": "csv"}).to_string();
-        let made: Value = client.send("POST", &base, &headers, &body).await.json();
-        let url = format!("{base}/{}", made["id"].as_str().expect("an id"));
+    let of = |table| format!("select t.id, g from {table} t cross join generate_series(1, 3000000) g");
+    for (what, tells) in [
+        (json!({"query": of("kinds")}), true),
+        (json!({"query": of("notes")}), false),
+        (json!({"entity": "many"}), true),
+        (json!({"entity": "many", "filter": "not note/any(n: n/word eq 'hidden_column')"}), false),
+    ] {
+        let mut body = what.clone();
+        body["format"] = json!("csv");
+        let made: Value = client.send("POST", &base, &headers, &body.to_string()).await.json();
+        let url = format!("{base}/{}", made["id"].as_str().unwrap_or_else(|| panic!("{made}")));
         let job: Value = until("some rows", async || {
             let job: Value = client.get(&url, &headers).await.json();
             (job["rows"].as_u64().unwrap_or(0) != 0).then_some(job)
         })
         .await;
-        assert_eq!(job["progress"].is_number(), tells, "{table}: {job}");
+        assert_eq!(job["progress"].is_number(), tells, "{what}: {job}");
         assert_eq!(client.send("DELETE", &url, &headers, "").await.status, 204);
     }
 }

@@ -1,14 +1,13 @@
 //! Calls of functions, aggregates and window functions.
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArgumentClause,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value, WindowFrame,
-    WindowFrameBound, WindowSpec, WindowType,
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart,
+    Value, WindowFrame, WindowFrameBound, WindowSpec, WindowType,
 };
 
 use super::allowed::functions::{BOUNDED, GRAMMAR, MAX_LENGTH, NOW, is_allowed, postgres_way};
 use super::names::{parts, place, quote};
-use super::raising::function_raises;
 use super::refusal::{Checked, Refusal};
 use super::walk::Walk;
 
@@ -47,9 +46,6 @@ impl Walk<'_> {
             !*uses_odbc_syntax && *parameters == FunctionArguments::None && null_treatment.is_none();
         self.need(is_plain, "syntax", "this call has a clause that PostgreSQL does not know")?;
         let called = self.function_name(name, args)?;
-        if function_raises(&called) {
-            self.may_raise();
-        }
         if let FunctionArguments::List(list) = args {
             self.arguments(list)?;
             if BOUNDED.contains(&called.as_str()) && !has_bounded_length(list) {
@@ -122,7 +118,8 @@ impl Walk<'_> {
     }
 
     fn arguments(&mut self, list: &mut FunctionArgumentList) -> Checked {
-        let FunctionArgumentList { duplicate_treatment: _, args, clauses } = list;
+        let FunctionArgumentList { duplicate_treatment, args, clauses } = list;
+        let is_sorted = *duplicate_treatment == Some(DuplicateTreatment::Distinct);
         for arg in args {
             let arg = match arg {
                 FunctionArg::Named { name, arg, operator: FunctionArgOperator::RightArrow } => {
@@ -141,6 +138,7 @@ impl Walk<'_> {
                 _ => return self.refuse("argument", "a named argument is written name => value"),
             };
             match arg {
+                FunctionArgExpr::Expr(expr) if is_sorted => self.condition(expr)?,
                 FunctionArgExpr::Expr(expr) => self.expr(expr)?,
                 FunctionArgExpr::Wildcard => {}
                 _ => return self.refuse("argument", "only a value or * may stand in a call"),
@@ -162,7 +160,9 @@ impl Walk<'_> {
         if let Some(name) = window_name {
             quote(name)?;
         }
-        self.exprs(partition_by)?;
+        for term in partition_by {
+            self.condition(term)?;
+        }
         self.order_terms(order_by)?;
         let Some(WindowFrame { units: _, start_bound, end_bound }) = window_frame else { return Ok(()) };
         for bound in std::iter::once(start_bound).chain(end_bound.as_mut()) {

@@ -11,15 +11,18 @@ use super::allowed::operators::{is_binary_allowed, is_unary_allowed};
 use super::allowed::types;
 use super::call;
 use super::names::{column, parts, quote};
-use super::raising::raises;
 use super::refusal::{Checked, Refusal, TextPosition};
 use super::walk::Walk;
 
 impl Walk<'_> {
+    /// One that a row may be tried by.
+    pub(super) fn condition(&mut self, expr: &mut Expr) -> Checked {
+        self.expr(expr)?;
+        self.conditions.add(expr);
+        Ok(())
+    }
+
     pub(super) fn expr(&mut self, expr: &mut Expr) -> Checked {
-        if raises(expr) {
-            self.may_raise();
-        }
         match expr {
             Expr::Identifier(ident) => {
                 self.at = TextPosition::from(ident.span).or(self.at);
@@ -188,6 +191,7 @@ impl Walk<'_> {
                 Ok(())
             }
             Value::Placeholder(name) => {
+                self.conditions.use_parameter(name);
                 let n = name
                     .strip_prefix('$')
                     .and_then(|n| n.parse::<usize>().ok())

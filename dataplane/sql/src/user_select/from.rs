@@ -37,13 +37,21 @@ impl Walk<'_> {
 
     fn on(&mut self, constraint: &mut JoinConstraint) -> Checked {
         match constraint {
-            JoinConstraint::On(expr) => self.expr(expr),
+            JoinConstraint::On(expr) => self.condition(expr),
             JoinConstraint::Using(columns) => {
                 let at = self.at;
-                columns.iter_mut().try_for_each(|column| parts(column, at).map(|_| ()))
+                for column in columns {
+                    let names = parts(column, at)?;
+                    names.iter().for_each(|name| self.conditions.join(name));
+                }
+                Ok(())
             }
             JoinConstraint::UsingAlias(..) => self.refuse("join", "a USING clause has no alias here"),
-            JoinConstraint::Natural | JoinConstraint::None => Ok(()),
+            JoinConstraint::Natural => {
+                self.conditions.other();
+                Ok(())
+            }
+            JoinConstraint::None => Ok(()),
         }
     }
 
@@ -154,6 +162,7 @@ impl Walk<'_> {
     ) -> Checked<TableFactor> {
         let mut call = super::call::plain(name, args);
         let function = self.call(&mut call)?;
+        self.conditions.call(&call);
         let at = self.at;
         if !IN_FROM.contains(&function.as_str()) {
             let message = format!("{function} may not stand in FROM; {} may", IN_FROM.join(", "));
@@ -198,12 +207,15 @@ impl Walk<'_> {
         self.at = TextPosition::from(name.span).or(self.at);
         self.need(at.is_none(), "alias", "AT is not PostgreSQL")?;
         for TableAliasColumnDef { name, data_type } in columns {
-            quote(name)?;
+            let given = quote(name)?;
+            self.conditions.give(&given);
             if let Some(ty) = data_type {
                 self.ty(ty)?;
             }
         }
-        quote(name)
+        let given = quote(name)?;
+        self.conditions.give(&given);
+        Ok(given)
     }
 
     pub(super) fn exprs<'e>(&mut self, exprs: impl IntoIterator<Item = &'e mut Expr>) -> Checked {

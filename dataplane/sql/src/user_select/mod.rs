@@ -6,11 +6,11 @@
 
 mod allowed;
 mod call;
+mod conditions;
 mod expr;
 mod from;
 mod names;
 mod query;
-mod raising;
 mod refusal;
 mod stand_in;
 mod tokens;
@@ -34,7 +34,9 @@ use stand_in::StandIns;
 pub use tokens::{MAX_BYTES, MAX_NESTING, MAX_OPERATORS};
 pub(crate) use tokens::{Parameters, read};
 
+use crate::catalog::FieldType;
 use crate::text::Sql;
+use conditions::Conditions;
 use walk::Walk;
 
 /// Levels of sqlparser's recursion. Each bracket takes up to three.
@@ -63,9 +65,7 @@ pub struct UserSelect {
     pub operators: BTreeSet<String>,
     /// Types of casts.
     pub types: BTreeSet<String>,
-    /// A condition, or what one may be made of, may raise by what stands in a row: an error would tell of rows that a view hides, if it were
-    /// tried before the view's own conditions.
-    pub raises: bool,
+    conditions: Conditions,
 }
 
 /// A part of SQL that was written from a checked tree: only this module makes one. [`Sql::checked`] takes it.
@@ -97,9 +97,18 @@ impl UserSelect {
         sql
     }
 
+    /// Whether a condition may raise by what stands in a row: an error would tell of rows that a view hides, if it were tried before the
+    /// view's own conditions. `types` of a name: those of the columns that it may be, none if it may be something else.
+    #[must_use]
+    pub fn may_raise<'t>(&self, types: impl Fn(&str) -> Vec<&'t FieldType>) -> bool {
+        self.conditions.may_raise(types)
+    }
+
     pub(crate) fn new(text: StandIns, parameters: Vec<String>, walk: Walk<'_>) -> UserSelect {
-        let Walk { relations, functions, operators, types, raises, .. } = walk;
-        UserSelect { text, parameters, relations, functions, operators, types, raises }
+        let Walk { mut conditions, relations, functions, operators, types, .. } = walk;
+        // a name may mean the row of a table
+        relations.iter().for_each(|relation| conditions.give(&relation.name));
+        UserSelect { text, parameters, relations, functions, operators, types, conditions }
     }
 }
 

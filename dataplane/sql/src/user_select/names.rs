@@ -10,7 +10,7 @@ use super::refusal::{Checked, Refusal, TextPosition};
 /// A table or view, as named in the text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Relation {
-    /// `None`: found by the session's search path.
+    /// `None`: in `public`, or in the first schema of entities that has it.
     pub schema: Option<String>,
     pub name: String,
 }
@@ -113,7 +113,8 @@ fn schema_allowed(schema: &str, name: &str, rules: Rules, at: TextPosition) -> C
 }
 
 /// A column, qualified or not. PostgreSQL reads `x.f` as a call of `f(x)` where x has no such column; [`super::from`] takes scalars out of
-/// its reach, the session's search path has no schema but `pg_catalog`, and of its functions those that take a whole row only show it. A schema before the table is left out: what stands for the table has none.
+/// its reach, the session's search path has no schema but `pg_catalog`, and its functions that take a whole row show it, hash it or compare
+/// it. A schema before the table is left out: what stands for the table has none.
 pub(super) fn column(parts: &mut Vec<Ident>, rules: Rules) -> Checked {
     let at = parts.first().map(|it| TextPosition::from(it.span)).unwrap_or_default();
     let names = parts.iter_mut().map(quote).collect::<Checked<Vec<_>>>()?;

@@ -1,14 +1,13 @@
 //! Queries: common table expressions, set operations, SELECT and what stands around it.
 
-use std::mem::replace;
-
 use sqlparser::ast::{
-    Cte, Distinct, Fetch, GroupByExpr, LimitClause, NamedWindowExpr, Offset, OrderBy, OrderByExpr,
+    Cte, Distinct, Expr, Fetch, GroupByExpr, LimitClause, NamedWindowExpr, Offset, OrderBy, OrderByExpr,
     OrderByKind, OrderBySort, Query, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind,
     SetExpr, SetOperator, SetQuantifier, Spanned as _, Values, WildcardAdditionalOptions, With,
 };
 
 use super::Rules;
+use super::conditions::ByName;
 use super::names::{parts, place, quote};
 use super::refusal::{Checked, Refusal, TextPosition};
 use super::walk::Walk;
@@ -37,7 +36,6 @@ impl Walk<'_> {
         let plain = settings.is_none() && format_clause.is_none() && pipe_operators.is_empty();
         self.need(plain, "syntax", "SETTINGS, FORMAT and pipe operators are not PostgreSQL")?;
         let is_outermost = self.ctes.is_empty() && matches!(**body, SetExpr::Select(_));
-        let around = replace(&mut self.is_of_result, false);
         self.ctes.push(Vec::new());
         if let Some(with) = with {
             self.with(with)?;
@@ -47,9 +45,11 @@ impl Walk<'_> {
             other => self.body(other)?,
         }
         if let Some(order_by) = order_by {
-            self.is_of_result = is_outermost;
-            self.order_by(order_by)?;
-            self.is_of_result = false;
+            let columns = match &**body {
+                SetExpr::Select(select) => Some(select.projection.as_slice()),
+                _ => None,
+            };
+            self.order_by(order_by, columns)?;
         }
         if let Some(limit) = limit_clause {
             self.limit(limit)?;
@@ -59,7 +59,6 @@ impl Walk<'_> {
             self.exprs(quantity.as_mut())?;
         }
         self.ctes.pop();
-        self.is_of_result = around;
         Ok(())
     }
 
@@ -128,7 +127,7 @@ impl Walk<'_> {
             }
             SetExpr::Values(Values { explicit_row, value_keyword, rows }) => {
                 self.need(!*explicit_row && !*value_keyword, "values", "write VALUES (1), (2)")?;
-                rows.iter_mut().try_for_each(|row| self.exprs(&mut row.content))
+                rows.iter_mut().flat_map(|row| &mut row.content).try_for_each(|value| self.condition(value))
             }
             SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
                 let at = TextPosition::from(body.span()).or(self.at);
@@ -192,18 +191,23 @@ impl Walk<'_> {
         self.need(is_plain, "syntax", "this SELECT has a clause that PostgreSQL does not know")?;
         self.need(!projection.is_empty(), "columns", "name at least one column after SELECT")?;
         if let Some(Distinct::On(exprs)) = distinct {
-            self.exprs(exprs)?;
+            exprs.iter_mut().try_for_each(|expr| self.condition(expr))?;
         }
         from.iter_mut().try_for_each(|table| self.table_with_joins(table))?;
-        self.is_of_result = is_outermost;
-        projection.iter_mut().try_for_each(|item| self.item(item))?;
+        projection.iter_mut().try_for_each(|item| self.item(item, is_outermost))?;
+        if *distinct == Some(Distinct::Distinct) {
+            self.conditions.distinct(projection);
+        }
         match group_by {
-            GroupByExpr::Expressions(exprs, modifiers) if modifiers.is_empty() => self.exprs(exprs)?,
+            GroupByExpr::Expressions(exprs, modifiers) if modifiers.is_empty() => {
+                self.exprs(&mut *exprs)?;
+                exprs.iter().for_each(|term| self.conditions.term(term, Some(projection), ByName::No));
+            }
             _ => return self.refuse("group by", "write the columns of GROUP BY one by one"),
         }
-        self.is_of_result = false;
-        self.exprs(selection.as_mut())?;
-        self.exprs(having.as_mut())?;
+        for condition in selection.iter_mut().chain(having) {
+            self.condition(condition)?;
+        }
         for window in named_window {
             quote(&mut window.0)?;
             match &mut window.1 {
@@ -216,12 +220,16 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn item(&mut self, item: &mut SelectItem) -> Checked {
+    fn item(&mut self, item: &mut SelectItem, is_outermost: bool) -> Checked {
         match item {
-            SelectItem::UnnamedExpr(expr) => self.expr(expr),
+            SelectItem::UnnamedExpr(expr) => self.output(expr, is_outermost),
             SelectItem::ExprWithAlias { expr, alias } => {
-                self.expr(expr)?;
-                quote(alias).map(|_| ())
+                self.output(expr, is_outermost)?;
+                let given = quote(alias)?;
+                if !is_outermost {
+                    self.conditions.give(&given);
+                }
+                Ok(())
             }
             SelectItem::ExprWithAliases { .. } => self.refuse("alias", "a column has one name"),
             SelectItem::Wildcard(options) => self.wildcard(options),
@@ -236,6 +244,14 @@ impl Walk<'_> {
                 self.refuse("columns", "only a table's alias may stand before .*")
             }
         }
+    }
+
+    fn output(&mut self, expr: &mut Expr, is_outermost: bool) -> Checked {
+        self.expr(expr)?;
+        if !is_outermost {
+            self.conditions.output(expr);
+        }
+        Ok(())
     }
 
     fn wildcard(&mut self, options: &WildcardAdditionalOptions) -> Checked {
@@ -257,25 +273,38 @@ impl Walk<'_> {
         self.need(is_plain, "columns", "nothing may follow * in PostgreSQL")
     }
 
-    fn order_by(&mut self, OrderBy { kind, interpolate }: &mut OrderBy) -> Checked {
+    /// `columns`: of the SELECT that is ordered.
+    fn order_by(
+        &mut self,
+        OrderBy { kind, interpolate }: &mut OrderBy,
+        columns: Option<&[SelectItem]>,
+    ) -> Checked {
         self.need(interpolate.is_none(), "order by", "INTERPOLATE is not PostgreSQL")?;
         match kind {
             OrderByKind::All(_) => self.refuse("order by", "write the columns of ORDER BY one by one"),
-            OrderByKind::Expressions(terms) => self.order_terms(terms),
+            OrderByKind::Expressions(terms) => {
+                terms.iter_mut().try_for_each(|term| self.order_term(term, columns))
+            }
         }
     }
 
     pub(super) fn order_terms(&mut self, terms: &mut [OrderByExpr]) -> Checked {
-        for OrderByExpr { expr, options, with_fill } in terms {
-            self.expr(expr)?;
-            let is_plain = !matches!(options.sort, Some(OrderBySort::Using(_))) && with_fill.is_none();
-            self.need(
-                is_plain,
-                "order by",
-                "only ASC, DESC and NULLS FIRST or LAST may follow a term of ORDER BY",
-            )?;
-        }
-        Ok(())
+        terms.iter_mut().try_for_each(|term| self.order_term(term, None))
+    }
+
+    fn order_term(
+        &mut self,
+        OrderByExpr { expr, options, with_fill }: &mut OrderByExpr,
+        columns: Option<&[SelectItem]>,
+    ) -> Checked {
+        self.expr(expr)?;
+        self.conditions.term(expr, columns, ByName::Yes);
+        let is_plain = !matches!(options.sort, Some(OrderBySort::Using(_))) && with_fill.is_none();
+        self.need(
+            is_plain,
+            "order by",
+            "only ASC, DESC and NULLS FIRST or LAST may follow a term of ORDER BY",
+        )
     }
 
     fn limit(&mut self, limit: &mut LimitClause) -> Checked {

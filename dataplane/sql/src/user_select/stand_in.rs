@@ -76,6 +76,9 @@ impl StandIns {
     }
 }
 
+/// Below it PostgreSQL tries nothing that stands around it.
+const FENCE: &str = " offset 0)";
+
 fn table(Readable { schema, table, columns, is_fenced }: &Readable, sql: &mut Sql) {
     if columns.is_none() && !is_fenced {
         sql.ident(schema).lit(".").ident(table);
@@ -93,25 +96,27 @@ fn table(Readable { schema, table, columns, is_fenced }: &Readable, sql: &mut Sq
         }
     }
     sql.lit(" from ").ident(schema).lit(".").ident(table);
-    // below it PostgreSQL tries nothing that stands around it
-    sql.lit(if *is_fenced { " offset 0)" } else { ")" });
+    sql.lit(if *is_fenced { FENCE } else { ")" });
 }
 
 /// Of `information_schema.columns`, without the expression of a generated column, which names others.
-const COLUMNS: &str = "(select table_catalog, table_schema, table_name, column_name, ordinal_position, column_default, is_nullable, data_type, \
+const COLUMNS: &str = "table_catalog, table_schema, table_name, column_name, ordinal_position, column_default, is_nullable, data_type, \
     character_maximum_length, character_octet_length, numeric_precision, numeric_precision_radix, numeric_scale, datetime_precision, \
     interval_type, collation_schema, collation_name, domain_schema, domain_name, udt_schema, udt_name, is_identity, \
-    identity_generation, is_generated, is_updatable from information_schema.columns)";
+    identity_generation, is_generated, is_updatable";
 
-/// A relation under the very name that the text gives it.
+/// A relation under the very name that the text gives it. The views of the catalog hide what others may read, as views of a tenant do.
 fn itself(relation: &Relation, sql: &mut Sql) {
-    if relation.schema.as_deref() == Some("information_schema") && relation.name == "columns" {
-        sql.lit(COLUMNS);
-        return;
+    let is_of_catalog = relation.schema.as_deref() == Some("information_schema");
+    if is_of_catalog {
+        sql.lit("(select ").lit(if relation.name == "columns" { COLUMNS } else { "*" }).lit(" from ");
     }
     let name = |name: &String| CheckedText(format!("\"{name}\""));
     if let Some(schema) = &relation.schema {
         sql.checked(&name(schema)).lit(".");
     }
     sql.checked(&name(&relation.name));
+    if is_of_catalog {
+        sql.lit(FENCE);
+    }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use sqlparser::ast::{DataType, Expr, ForClause, Query};
 
 use super::Rules;
+use super::conditions::Conditions;
 use super::names::Relation;
 use super::refusal::{Checked, Refusal, TextPosition};
 
@@ -32,10 +33,7 @@ pub(crate) struct Walk<'a> {
     pub(super) functions: BTreeSet<String>,
     pub(super) operators: BTreeSet<String>,
     pub(super) types: BTreeSet<String>,
-    /// [`super::UserSelect::raises`], of what was walked.
-    pub(super) raises: bool,
-    /// What is walked is worked out for rows that are given, and for no other.
-    pub(super) is_of_result: bool,
+    pub(super) conditions: Conditions,
 }
 
 impl<'a> Walk<'a> {
@@ -49,14 +47,8 @@ impl<'a> Walk<'a> {
             functions: BTreeSet::new(),
             operators: BTreeSet::new(),
             types: BTreeSet::new(),
-            raises: false,
-            is_of_result: false,
+            conditions: Conditions::default(),
         }
-    }
-
-    /// Something was met that may raise by what stands in a row.
-    pub(super) fn may_raise(&mut self) {
-        self.raises |= !self.is_of_result;
     }
 
     /// A refusal at the last known place.

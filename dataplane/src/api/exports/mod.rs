@@ -21,7 +21,7 @@ use serde_json::json;
 
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::{Head, UnreadBody};
-use crate::api::sql::refused_late;
+use crate::api::sql::Statements;
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
@@ -46,6 +46,7 @@ pub(crate) async fn create(
         no_options(&target)?;
         head.fits()
     };
+    let statements = Statements::admit(&caller).await?;
     let received = unread.receive(&caller, may).await?;
     let (exports, body) = (on(&app)?, received.body()?);
     if MAX_BODY < body.len() {
@@ -57,7 +58,7 @@ pub(crate) async fn create(
         rows::check(&caller, &app.cursor_key, &request).await?;
         Ok(request)
     };
-    let request = refused_late(&caller, checked.await).await?;
+    let request = statements.counted(checked.await)?;
     let context = caller.reauthenticate().await?;
     let (id, tenant, key) = (entropy::ulid(), caller.tenant.id.clone(), context.key.id.clone());
     let text = String::from_utf8(body.to_vec()).map_err(|_| Problem::internal())?;

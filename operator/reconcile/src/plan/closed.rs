@@ -68,6 +68,8 @@ impl Closed {
                 self.entities.insert(name.clone(), finding).is_none()
             }
             Of::Set(hash) => {
+                // the rest may be written together, until one of them is refused
+                self.sets_are_apart = false;
                 self.sets.insert(hash.clone(), denied("every key with these permissions is")).is_none()
             }
             Of::Sets => !std::mem::replace(&mut self.sets_are_apart, true),

@@ -1,5 +1,6 @@
 //! A read without pages: every row that passes the filter, as columns.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::nested::Lists;
@@ -13,6 +14,8 @@ use crate::text::Sql;
 pub struct CompiledRows {
     pub sql: Sql,
     pub entity: Arc<Entity>,
+    /// The oids of the relations that its filter and its order read beside those of the entity.
+    pub beside: BTreeSet<u32>,
     /// What the columns are called, in their order.
     pub names: Vec<String>,
 }
@@ -32,6 +35,9 @@ pub fn all_rows(mut query: Query, in_any_order: bool) -> CompiledRows {
         _ => None,
     };
     let names = query.select.iter().filter_map(name).collect();
+    let mut beside = BTreeSet::new();
+    query.filter.iter().for_each(|filter| filter.relations(&mut beside));
+    beside.extend(query.order_references.iter().flat_map(|reference| &reference.entity.relations));
     let mut sql = Sql::new();
     // a query without terms selects no column for the place where a page ends
     let select = select::write(&mut sql, &query, &[], &mut Lists::below(&query));
@@ -42,5 +48,5 @@ pub fn all_rows(mut query: Query, in_any_order: bool) -> CompiledRows {
         rows(&mut sql, &ordered, None, &select.joins, None);
         order(&mut sql, &ordered);
     }
-    CompiledRows { sql, entity: query.entity, names }
+    CompiledRows { sql, entity: query.entity, beside, names }
 }

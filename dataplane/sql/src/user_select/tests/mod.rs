@@ -110,7 +110,7 @@ fn what_stands_for_a_table_is_what_may_be_read_of_it() {
     let listed = check("select table_name from information_schema.tables", Rules::SqlEndpoint);
     assert_eq!(
         listed.expect("it is allowed").sql(|_| None).as_str(),
-        "SELECT \"table_name\" FROM \"information_schema\".\"tables\" AS \"tables\""
+        "SELECT \"table_name\" FROM (select * from \"information_schema\".\"tables\" offset 0) AS \"tables\""
     );
     let fenced = check("select x.a from shown as x", Rules::SqlEndpoint);
     assert_eq!(
@@ -125,39 +125,6 @@ fn what_stands_for_a_table_is_what_may_be_read_of_it() {
         format!("select 1 from \"{name}\""),
     ] {
         assert!(check(&text, Rules::SqlEndpoint).is_err(), "{text}");
-    }
-}
-
-#[test]
-fn what_may_raise_for_a_row_that_is_not_of_the_result_is_known() {
-    let raises = |text: &str| check(text, Rules::SqlEndpoint).map(|select| select.raises);
-    for text in [
-        "select a / b from t where c = 1 and d like 'x%' or e in (1, 2) order by 1 / a",
-        "select round(sum(a)), date_trunc('day', b) from t where c between @x and @y group by 2 having sum(a) > 1",
-        "select lower(a) from t where upper(b) = 'X' and coalesce(c, d) is not null",
-        "with x as (select count(*) as n, a from t group by a) select n::text from x where n < 5",
-        "select case when a = 1 then 1 / b end from t where not (a < 2)",
-    ] {
-        assert_eq!(raises(text), Ok(false), "{text}");
-    }
-    for text in [
-        "select a from t where 1 / b = 1",
-        "select a from t where b::int = 1",
-        "select a from t where -b = 1",
-        "select a from t where b like c",
-        "select a from t where b like 'x\\'",
-        "select a from t where b = (select c from u)",
-        "select a from t join u on t.a = length(u.b)",
-        "select a from t group by a having round(a) = 1",
-        "select a from (select 1 / b as a from t) x",
-        "with x as (select 1 / b as a from t) select a from x",
-        "select (select 1 from u where 1 / t.b = 1) from t",
-        "select a from t, generate_series(1, b) g",
-        "select 1 / a as a from t union select 2",
-        "select a from t where b -> 'x' is null",
-        "select a from t where b at time zone 'UTC' < now()",
-    ] {
-        assert_eq!(raises(text), Ok(true), "{text}");
     }
 }
 
