@@ -39,11 +39,11 @@ impl Bucket {
         Ok(())
     }
 
-    /// Takes one out, whether it holds any or not.
-    pub fn overdraw(&self, now: Duration, per_second: u32) {
+    /// Takes `amount` out, whether it holds any or not.
+    pub fn overdraw(&self, now: Duration, per_second: u32, amount: u64) {
         let (interval, _) = times(per_second);
         // it waits for nothing
-        let _ = self.add(nanos(now), interval, |_| None);
+        let _ = self.add(nanos(now), interval.saturating_mul(amount), |_| None);
     }
 
     /// How long it is until it holds what was overdrawn.
@@ -142,7 +142,7 @@ mod tests {
         let (bucket, start) = (Bucket::default(), Duration::from_secs(5));
         let debt = |after: u64| bucket.debt(start + Duration::from_millis(after), 100).as_millis();
         for n in 1..=108_u128 {
-            bucket.overdraw(start, 100);
+            bucket.overdraw(start, 100, 1);
             assert_eq!(debt(0), 10 * n.saturating_sub(100), "{n}");
         }
         assert_eq!([30, 80, 500].map(debt), [50, 0, 0]);

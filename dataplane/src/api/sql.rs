@@ -36,7 +36,8 @@ pub(crate) async fn query(
         let explain = request.explain;
         Ok((explain, sql::run(&caller, &WORDING, request).await?))
     };
-    let (explain, answered) = statements.counted(answered.await)?;
+    let answered = answered.await;
+    let (explain, answered) = statements.counted(answered, received.body()?.len())?;
     Ok(if explain { answer::plan(&answered) } else { answer::rows(answered) })
 }
 
@@ -54,10 +55,13 @@ impl<'c> Statements<'c> {
         Ok(Statements { caller, key })
     }
 
-    /// The same.
-    pub(crate) fn counted<T>(&self, result: Result<T, Problem>) -> Result<T, Problem> {
-        if result.as_ref().is_err_and(|problem| problem.code == Code::InvalidSql) {
-            self.caller.tenant.count_refusal(&self.key);
+    /// The same, of a body of so many bytes.
+    pub(crate) fn counted<T>(&self, result: Result<T, Problem>, n_bytes: usize) -> Result<T, Problem> {
+        let is_refusal = |problem: &Problem| {
+            matches!(problem.code, Code::BadRequest | Code::Forbidden | Code::InvalidSql | Code::InvalidValue)
+        };
+        if result.as_ref().is_err_and(is_refusal) {
+            self.caller.tenant.count_refusal(&self.key, n_bytes);
         }
         result
     }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use rowgate_core::secret::Credential;
 use rowgate_pg::wire::{Ask, Query, Values};
-use rowgate_sql::catalog::{Entity, EntityKind, FieldType, Rights};
+use rowgate_sql::catalog::{Entity, EntityKind, Field, Rights, TypeKind};
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::{Bind, Ident, Sql};
-use rowgate_sql::user_select::{Readable, Relation, UserSelect};
+use rowgate_sql::user_select::{ColumnType, Readable, Relation, UserSelect};
 
 use crate::auth::key_context::KeyContext;
 
@@ -116,14 +116,18 @@ impl KeyContext {
     }
 
     /// The types of the columns of this name that tables of the SELECT have; none where it names one that is no entity's.
-    fn types_of(&self, select: &UserSelect, column: &str) -> Vec<&FieldType> {
+    fn types_of(&self, select: &UserSelect, column: &str) -> Vec<ColumnType> {
         let entities = &self.snapshot.catalog.entities;
         let named = |relation| entities.values().filter(move |entity| is_named(entity, relation));
         if select.relations.iter().any(|relation| named(relation).next().is_none()) {
             return Vec::new();
         }
         let fields = select.relations.iter().flat_map(named).flat_map(|entity| &entity.fields);
-        fields.filter(|field| field.column.as_str() == column).map(|field| &field.ty).collect()
+        let of = |field: &Field| ColumnType {
+            base_oid: field.ty.base_oid,
+            is_enum: field.ty.kind == TypeKind::Enum,
+        };
+        fields.filter(|field| field.column.as_str() == column).map(of).collect()
     }
 
     /// Whether a table of the SELECT may hold rows that somebody does not see.

@@ -16,6 +16,8 @@ use crate::tenants::tenant::Tenant;
 /// Statements of a key that may be refused in a second. Refusing is cheap, so that one key could have the replica do little else; and who
 /// writes statements meets few refusals.
 const REFUSALS_PER_SECOND: u32 = 100;
+/// To read and refuse 64 KiB takes 30 ms, a hundred times of what a short statement takes.
+const BYTES_PER_REFUSAL: u64 = 1 << 10;
 /// As long a statement waits, where more were. Where it would wait longer it is not read.
 const MAX_DELAY: Duration = Duration::from_secs(1);
 
@@ -103,10 +105,12 @@ impl Tenant {
         Ok(())
     }
 
-    pub(crate) fn count_refusal(&self, key: &Ulid) {
+    /// A statement of so many bytes.
+    pub(crate) fn count_refusal(&self, key: &Ulid, n_bytes: usize) {
         let now = Instant::now();
         let buckets = self.rate_limits.of(key, now);
-        buckets.refusals.overdraw(self.rate_limits.since_start(now), REFUSALS_PER_SECOND);
+        let amount = 1 + n_bytes as u64 / BYTES_PER_REFUSAL;
+        buckets.refusals.overdraw(self.rate_limits.since_start(now), REFUSALS_PER_SECOND, amount);
     }
 
     async fn confirm(

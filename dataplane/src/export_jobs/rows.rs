@@ -46,7 +46,7 @@ pub(super) enum Values {
 enum Of {
     /// And the oids of what it reads beside.
     Entity(Arc<Entity>, BTreeSet<u32>),
-    Query(UserSelect),
+    Query(Box<UserSelect>),
 }
 
 impl Statement {
@@ -71,7 +71,7 @@ impl Statement {
                 sql::may(context, request)?;
                 let text = context.text_of(&request.select);
                 let values = Values::Given(request.arguments.clone());
-                Ok(Statement { text, values, names: None, of: Of::Query(request.select.clone()) })
+                Ok(Statement { text, values, names: None, of: Of::Query(Box::new(request.select.clone())) })
             }
         }
     }
@@ -134,6 +134,11 @@ fn of_refused(context: &KeyContext, entity: &Entity, refused: &Refused) -> Retry
             let catalog = &context.snapshot.catalog;
             return RetryReason::Denied(rest::not_found(catalog, &scope, entity.name.as_str()));
         }
+        // collations that conflict, which PostgreSQL finds out where it compares
+        QueryFault::Unfit if sqlstate == Some("42P22") => Problem::new(
+            Code::InvalidValue,
+            "two texts of filter or orderby have collations that cannot be compared",
+        ),
         QueryFault::Unfit | QueryFault::Syntax | QueryFault::Result => {
             tracing::warn!(sqlstate, "the statement of an export does not fit the tables");
             return RetryReason::Changed(Problem::unavailable());

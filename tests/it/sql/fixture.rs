@@ -58,7 +58,7 @@ impl Lab {
         Lab::of(&tenant).await
     }
 
-    /// As [`Lab::open`], with a table `many` of two million rows, which a relationship leads from to `notes`.
+    /// As [`Lab::open`], with a table `many` of two million long rows, which a relationship leads from to `notes`.
     pub(super) async fn with_many() -> Lab {
         const ENTITY: &str = "  entities:
     - {name: many, source: {schema: lab, object: many}, keyFields: [id], rowLevelSecurity: {none: true}}
@@ -69,8 +69,7 @@ kind: Relationship
 metadata: {name: many-note}
 spec: {tenantRef: {name: lab}, name: note, from: {entity: many, fields: [id]}, to: {entity: notes, fields: [id]}, cardinality: Many}
 ";
-        let table =
-            "    create table lab.many as select g::bigint as id from generate_series(1, 2000000) g;\n---\n";
+        let table = "    create table lab.many as select g::bigint as id from generate_series(1, 2000000) g; alter table lab.many add t text default repeat('x', 400);\n---\n";
         let of_plain = "      - {entity: kinds, actions: [read], fields: {include: ['*']}}\n---\n";
         let may = of_plain
             .replace("---\n", "      - {entity: many, actions: [read], fields: {include: ['*']}}\n---\n");

@@ -1,5 +1,6 @@
 //! The SQL endpoint: what a SELECT gives, what it may not be, and that nothing in its text reaches further.
 
+mod bounded;
 mod escapes;
 mod fixture;
 mod hardening;

@@ -9,6 +9,7 @@ mod request;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use rowgate_core::backoff;
 
@@ -44,7 +45,7 @@ Examples:
 #[command(group = clap::ArgGroup::new("source").required(true).args(["entity", "query", "resume"]))]
 pub(crate) struct ExportFlags {
     /// The entity whose rows are exported
-    #[arg(value_name = "ENTITY")]
+    #[arg(value_name = "ENTITY", value_parser = NonEmptyStringValueParser::new())]
     entity: Option<String>,
     /// Export the result of a SELECT instead of an entity
     #[arg(long, value_name = "SQL", conflicts_with_all = ["select", "filter", "orderby"])]
@@ -55,7 +56,7 @@ pub(crate) struct ExportFlags {
     /// The format of the file [default: by the ending of FILE: .parquet, .csv, .jsonl]
     #[arg(long, value_name = "FORMAT")]
     format: Option<FileFormat>,
-    /// The file to write; one that exists is replaced when the export is complete
+    /// The file to write, or - for standard output; one that exists is replaced when the export is complete
     #[arg(long, short, value_name = "FILE", required_unless_present = "no_wait")]
     output: Option<PathBuf>,
     /// The fields to export, separated by commas [default: all that the key may read]
@@ -77,7 +78,7 @@ pub(crate) struct ExportFlags {
     #[arg(long, conflicts_with_all = ["output", "resume"])]
     no_wait: bool,
     /// Take up a job that was started before, running or finished
-    #[arg(long, value_name = "ID", conflicts_with_all = ["select", "filter", "orderby", "format", "compression", "csv_safe"])]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["select", "filter", "orderby", "format", "compression", "csv_safe"])]
     resume: Option<String>,
 }
 

@@ -1,5 +1,6 @@
 //! `rowgate exports`: lists export jobs, and cancels one.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 
 use super::{print_rows, take_rows};
@@ -29,7 +30,7 @@ enum Act {
     /// Cancel a job, and delete its file [example: rowgate exports cancel 01JDGX...]
     Cancel {
         /// The id of the job
-        #[arg(value_name = "ID")]
+        #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
         id: String,
     },
 }

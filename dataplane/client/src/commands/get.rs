@@ -3,6 +3,7 @@
 mod key;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::Value;
 use url::Url;
 
@@ -34,7 +35,7 @@ Examples:
 )]
 pub(crate) struct GetFlags {
     /// The name of the entity, as `rowgate whoami` lists it
-    #[arg(value_name = "ENTITY")]
+    #[arg(value_name = "ENTITY", value_parser = NonEmptyStringValueParser::new())]
     entity: String,
     /// One row, by its key: the value alone, or the name and the value of each key field [example: 7] [example: order_id=7,line_no=2]
     #[arg(value_name = "KEY", conflicts_with_all = ["filter", "orderby", "top", "all"])]

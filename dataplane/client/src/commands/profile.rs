@@ -61,7 +61,9 @@ const NO_URL: &str = "give the URL of the server with --url, such as --url http:
 
 pub(crate) fn run(flags: ProfileFlags, context: &mut Context) -> Result<(), Failure> {
     let path = context.profiles_path()?;
-    let mut profiles = Profiles::read(&path).map_err(Failure::Usage)?;
+    // a file that cannot be used is said before anything is asked
+    let saved = Profiles::read(&path).map_err(Failure::Usage)?;
+    let locked = || Profiles::locked(&path).map_err(Failure::Usage);
     match flags.act {
         Act::Add { name } => {
             let flags = &context.flags;
@@ -77,6 +79,7 @@ pub(crate) fn run(flags: ProfileFlags, context: &mut Context) -> Result<(), Fail
             }
             let key = Key::parse(&typed()?).map_err(Failure::Usage)?;
             let profile = Profile { url: base.to_string(), tenant: flags.tenant.clone(), ca, key };
+            let (mut profiles, _lock) = locked()?;
             profiles.profiles.insert(name.clone(), profile);
             let is_current = *profiles.current.get_or_insert(name.clone()) == name;
             profiles.write(&path).map_err(Failure::Local)?;
@@ -88,24 +91,27 @@ pub(crate) fn run(flags: ProfileFlags, context: &mut Context) -> Result<(), Fail
                     "saved the profile {name:?}; `rowgate profile use {name}` makes it the current one"
                 ),
             });
-            return Ok(());
+            Ok(())
         }
         Act::List { output } => {
             let format = Format::or_default(output, context.output.is_terminal);
             let names = ["name", "url", "tenant", "current"];
-            return print_rows(&mut context.output, format, Some(&names), &listed(&profiles));
+            print_rows(&mut context.output, format, Some(&names), &listed(&saved))
         }
         Act::Use { name } => {
+            let (mut profiles, _lock) = locked()?;
             there(&profiles, &name)?;
             profiles.current = Some(name);
+            profiles.write(&path).map_err(Failure::Local)
         }
         Act::Remove { name } => {
+            let (mut profiles, _lock) = locked()?;
             there(&profiles, &name)?;
             profiles.profiles.remove(&name);
             profiles.current = profiles.current.filter(|current| *current != name);
+            profiles.write(&path).map_err(Failure::Local)
         }
     }
-    profiles.write(&path).map_err(Failure::Local)
 }
 
 /// The key, from a prompt that does not show it, or from standard input.

@@ -4,6 +4,7 @@ mod show;
 
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use rowgate_core::backoff;
 
@@ -37,7 +38,7 @@ Examples:
 )]
 pub(crate) struct TailFlags {
     /// Entities, separated by commas [default: all whose events the key may read]
-    #[arg(value_name = "ENTITY", value_delimiter = ',')]
+    #[arg(value_name = "ENTITY", value_parser = NonEmptyStringValueParser::new(), value_delimiter = ',')]
     entities: Vec<String>,
     /// Begin behind this cursor or EventId, or at the `start` of what is kept [default: now]
     #[arg(long, value_name = "CURSOR")]

@@ -5,6 +5,7 @@ mod requests;
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
@@ -62,7 +63,7 @@ pub(super) enum Act {
         #[command(flatten)]
         page: PageFlags,
         /// The dead letter to print
-        #[arg(value_name = "DEAD_LETTER", conflicts_with_all = ["limit", "before"])]
+        #[arg(value_name = "DEAD_LETTER", value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["limit", "before"])]
         dead_letter: Option<String>,
     },
     /// Send a dead letter once more, or all of them [example: rowgate webhooks redrive 01JDGW... --all]
@@ -70,7 +71,7 @@ pub(super) enum Act {
         #[command(flatten)]
         id: Id,
         /// The dead letter
-        #[arg(value_name = "DEAD_LETTER", required_unless_present = "all", conflicts_with = "all")]
+        #[arg(value_name = "DEAD_LETTER", value_parser = NonEmptyStringValueParser::new(), required_unless_present = "all", conflicts_with = "all")]
         dead_letter: Option<String>,
         /// All dead letters of the subscription
         #[arg(long)]
@@ -81,7 +82,7 @@ pub(super) enum Act {
 #[derive(Debug, Clone, Args)]
 pub(super) struct Id {
     /// The id of the subscription, as `rowgate webhooks list` prints it
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: String,
 }
 

@@ -1,7 +1,7 @@
 //! The file of profiles: JSON, for its owner alone.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -65,11 +65,19 @@ impl Profiles {
         })
     }
 
+    /// As [`Profiles::read`], while no other command changes them: until the lock is dropped.
+    pub(crate) fn locked(path: &Path) -> Result<(Profiles, File), String> {
+        let failed = |error: io::Error| format!("cannot write {}: {error}", path.display());
+        let folder = made(path).map_err(failed)?;
+        let lock = File::open(folder).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        Ok((Profiles::read(path)?, lock))
+    }
+
     /// Replaces the file as a whole, with the mode 0600.
     pub(crate) fn write(&self, path: &Path) -> Result<(), String> {
         let failed = |error: io::Error| format!("cannot write {}: {error}", path.display());
-        let folder = path.parent().expect("a file of profiles has a folder");
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        made(path).map_err(failed)?;
         let draft = path.with_extension(format!("json.{}", std::process::id()));
         let written = write_new(&draft, self).and_then(|()| fs::rename(&draft, path));
         written.map_err(|error| {
@@ -77,6 +85,13 @@ impl Profiles {
             failed(error)
         })
     }
+}
+
+/// The folder of the file, which is there from now on.
+fn made(path: &Path) -> io::Result<&Path> {
+    let folder = path.parent().expect("a file of profiles has a folder");
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    Ok(folder)
 }
 
 fn write_new(path: &Path, profiles: &Profiles) -> io::Result<()> {
@@ -112,6 +127,23 @@ mod tests {
         assert_eq!(Profiles::read(&path), Ok(some()));
         assert_eq!(fs::metadata(&path).expect("a file").mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(path.parent().expect("a folder")).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn of_several_commands_that_change_it_each_one_does() {
+        let home = tempfile::tempdir().expect("a folder");
+        let path = path(Some(home.path().to_owned()), None).expect("a path");
+        std::thread::scope(|scope| {
+            for i in 0..8 {
+                let path = &path;
+                scope.spawn(move || {
+                    let (mut profiles, _lock) = Profiles::locked(path).expect("locked");
+                    profiles.profiles.extend(some().profiles.into_values().map(|it| (format!("p{i}"), it)));
+                    profiles.write(path).expect("written");
+                });
+            }
+        });
+        assert_eq!(Profiles::read(&path).expect("a file").profiles.len(), 8);
     }
 
     #[test]

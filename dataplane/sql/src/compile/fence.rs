@@ -53,14 +53,29 @@ pub(super) fn raises(entity: &Entity, predicate: &Predicate) -> bool {
             related.inner.as_ref().is_some_and(|inner| raises(&related.entity, inner))
         }
         Predicate::Within { .. } => true,
-        Predicate::IsNull { value, .. } | Predicate::Is(value) => computes(value),
+        Predicate::IsNull { value, .. } | Predicate::Is(value) => {
+            computes(value) || may_conflict(entity, &[value])
+        }
         Predicate::Compare { left, right, .. } => compares(entity, left, right),
         Predicate::OneOf { value, values } => values.iter().any(|other| compares(entity, value, other)),
     }
 }
 
 fn compares(entity: &Entity, left: &Value, right: &Value) -> bool {
-    computes(left) || computes(right) || is_cast(entity, left, right)
+    computes(left) || computes(right) || is_cast(entity, left, right) || may_conflict(entity, &[left, right])
+}
+
+/// Texts of several columns, whose collations may conflict: PostgreSQL finds that out when it compares them.
+fn may_conflict(entity: &Entity, values: &[&Value]) -> bool {
+    let mut fields = BTreeSet::new();
+    for value in values {
+        value.fields(&mut |field| {
+            fields.insert(field);
+        });
+    }
+    let n_others = values.iter().filter(|value| matches!(value, Value::Referenced(_))).count();
+    let has_collation = |field: &usize| !WITHOUT_COLLATION.contains(&entity.fields[*field].ty.base_oid);
+    1 < fields.len() + n_others && fields.iter().any(has_collation)
 }
 
 /// A decimal beside a float becomes a float, out of whose range it may be.
@@ -111,5 +126,8 @@ fn computes(value: &Value) -> bool {
     }
 }
 
+/// `boolean`, `bytea`, whole numbers, floats, decimals, dates and times, and `uuid`.
+const WITHOUT_COLLATION: [u32; 15] =
+    [16, 17, 20, 21, 23, 700, 701, 1082, 1083, 1114, 1184, 1186, 1266, NUMERIC, 2950];
 const NUMERIC: u32 = 1700;
 const FLOATS: [u32; 2] = [700, 701];

@@ -32,6 +32,22 @@ pub struct Argument {
     pub json: Box<RawValue>,
 }
 
+impl Argument {
+    fn fits(&self, max: Option<usize>) -> Result<(), Problem> {
+        match max {
+            Some(max) if max < self.json.get().len() => {
+                let name = shown(&self.name);
+                let what = format!(
+                    "the value of the parameter {name:?} is longer than {max} bytes, and PostgreSQL would go through all of another value for each part of it; \
+                     send a shorter one"
+                );
+                Err(Problem::new(Code::InvalidValue, what))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The body of `POST /api/ddl/sql`.
 ///
 /// # Errors
@@ -63,6 +79,9 @@ pub fn parse(bytes: &[u8]) -> Result<SqlRequest, Problem> {
 pub fn of_query(text: &str, parameters: Vec<Argument>, explain: bool) -> Result<SqlRequest, Problem> {
     let select = check(text, Rules::SqlEndpoint).map_err(|refusal| of_refusal(&refusal))?;
     let arguments = matched(&select.parameters, parameters)?;
+    for (argument, max) in arguments.iter().zip(&select.max_bytes) {
+        argument.fits(*max)?;
+    }
     Ok(SqlRequest { select, arguments, explain })
 }
 

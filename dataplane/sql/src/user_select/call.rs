@@ -6,7 +6,7 @@ use sqlparser::ast::{
     Value, WindowFrame, WindowFrameBound, WindowSpec, WindowType,
 };
 
-use super::allowed::functions::{BOUNDED, GRAMMAR, MAX_LENGTH, NOW, is_allowed, postgres_way};
+use super::allowed::functions::{BOUNDED, GRAMMAR, MAX_LENGTH, NOW, is_aggregate, is_allowed, postgres_way};
 use super::names::{parts, place, quote};
 use super::refusal::{Checked, Refusal};
 use super::walk::Walk;
@@ -58,6 +58,9 @@ impl Walk<'_> {
         if let FunctionArguments::Subquery(query) = args {
             self.query(query)?;
         }
+        if !within_group.is_empty() || over.is_some() {
+            self.conditions.other();
+        }
         self.order_terms(within_group)?;
         self.exprs(filter.as_deref_mut())?;
         match over {
@@ -65,6 +68,7 @@ impl Walk<'_> {
             Some(WindowType::NamedWindow(name)) => quote(name).map(|_| ())?,
             None => {}
         }
+        self.aggregates += usize::from(over.is_some() || is_aggregate(&called));
         self.functions.insert(called.clone());
         Ok(called)
     }
@@ -119,7 +123,9 @@ impl Walk<'_> {
 
     fn arguments(&mut self, list: &mut FunctionArgumentList) -> Checked {
         let FunctionArgumentList { duplicate_treatment, args, clauses } = list;
-        let is_sorted = *duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        if *duplicate_treatment == Some(DuplicateTreatment::Distinct) {
+            self.conditions.other();
+        }
         for arg in args {
             let arg = match arg {
                 FunctionArg::Named { name, arg, operator: FunctionArgOperator::RightArrow } => {
@@ -138,7 +144,6 @@ impl Walk<'_> {
                 _ => return self.refuse("argument", "a named argument is written name => value"),
             };
             match arg {
-                FunctionArgExpr::Expr(expr) if is_sorted => self.condition(expr)?,
                 FunctionArgExpr::Expr(expr) => self.expr(expr)?,
                 FunctionArgExpr::Wildcard => {}
                 _ => return self.refuse("argument", "only a value or * may stand in a call"),
@@ -146,7 +151,10 @@ impl Walk<'_> {
         }
         for clause in clauses {
             match clause {
-                FunctionArgumentClause::OrderBy(terms) => self.order_terms(terms)?,
+                FunctionArgumentClause::OrderBy(terms) => {
+                    self.conditions.other();
+                    self.order_terms(terms)?;
+                }
                 _ => {
                     return self.refuse("argument", "only ORDER BY may follow the arguments of an aggregate");
                 }
@@ -160,9 +168,7 @@ impl Walk<'_> {
         if let Some(name) = window_name {
             quote(name)?;
         }
-        for term in partition_by {
-            self.condition(term)?;
-        }
+        self.exprs(partition_by)?;
         self.order_terms(order_by)?;
         let Some(WindowFrame { units: _, start_bound, end_bound }) = window_frame else { return Ok(()) };
         for bound in std::iter::once(start_bound).chain(end_bound.as_mut()) {

@@ -1,76 +1,82 @@
 //! What the conditions of a statement do with columns. PostgreSQL may try a condition on a row before those of the view that the row is
-//! of, which hide it; where the condition raises, the error tells of the row. So all of a SELECT counts as a condition but what is
-//! worked out for rows that a view has given: the columns of the outermost SELECT, and the results of aggregates.
+//! of, which hide it; where the condition raises, the error tells of the row. So a view stands by itself only in a statement that is known to
+//! raise for no row but those that it gives: one SELECT of tables, whose conditions, order and groups are columns, and whose columns are
+//! worked out for rows of the result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use sqlparser::ast::{
     BinaryOperator as B, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, InTarget,
-    Query, SelectItem, SetExpr, UnaryOperator as U, Value,
+    SelectItem, UnaryOperator as U,
 };
-
-use crate::catalog::{FieldType, TypeKind};
 
 mod constant;
 #[cfg(test)]
 mod tests;
 
-use constant::{is_constant, is_of_plain_type};
+use constant::{is_of_plain_type, parameter};
+
+/// The type of a column, or what the domain is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnType {
+    pub base_oid: u32,
+    pub is_enum: bool,
+}
 
 /// Which columns the conditions name, as far as they compare columns, and whether there are others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Conditions {
-    /// What is not known to raise for no value.
+    /// Something that is not looked into.
     others: bool,
-    /// Beside a constant, or in an order or a group.
+    /// A column of the SELECT may raise, which is nothing as long as nothing else means it.
+    may_output_raise: bool,
+    /// One is `*`, whose columns are not counted here.
+    has_wildcard: bool,
+    /// Something may mean a column of the SELECT: a name in an order or a group, a number there, DISTINCT.
+    means_output: bool,
+    /// Columns of the SELECT that are columns of a table.
+    outputs: BTreeSet<String>,
+    /// What the text calls columns of the SELECT.
+    aliases: BTreeSet<String>,
+    /// Names in an order or a group.
+    terms: BTreeSet<String>,
+    /// Columns beside a constant, or in an order or a group.
     compared: BTreeSet<String>,
-    /// Beside each other.
+    /// Columns beside each other.
     joined: BTreeSet<String>,
-    /// Names that the text gives itself, which may be those of values that were worked out.
-    given: BTreeSet<String>,
+    /// What the text calls its tables, which is also the name of a row.
+    tables: BTreeSet<String>,
     /// Parameters that stand beside a column, with whose type PostgreSQL reads them.
     beside: BTreeSet<String>,
     /// How often the text names each parameter.
     uses: BTreeMap<String, usize>,
 }
 
-/// Whether a name may be that of a column of the SELECT.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ByName {
-    Yes,
-    No,
-}
-
-/// A column of a SELECT, as its ORDER BY finds it.
-enum Output {
-    Column(String),
-    /// It raises for no row that the SELECT does not give.
-    Total,
-    Other,
-}
-
-/// Aggregates, which PostgreSQL works out for rows that it was given.
-const AGGREGATES: &[&str] =
-    &["avg", "bool_and", "bool_or", "count", "every", "max", "min", "string_agg", "sum"];
-
 impl Conditions {
     /// Whether one may raise by what stands in a row. `types` of a name: those of the columns that it may be, none if it may be something else.
-    pub(super) fn may_raise<'t>(&self, types: impl Fn(&str) -> Vec<&'t FieldType>) -> bool {
-        let are = |names: &BTreeSet<String>, is_plain: fn(&FieldType) -> bool| {
+    pub(super) fn may_raise(&self, types: impl Fn(&str) -> Vec<ColumnType>) -> bool {
+        let are = |names: &BTreeSet<String>, is_plain: fn(ColumnType) -> bool| {
             names.iter().all(|name| {
                 let types = types(name);
-                !self.given.contains(name) && !types.is_empty() && types.into_iter().all(is_plain)
+                !self.tables.contains(name) && !types.is_empty() && types.into_iter().all(is_plain)
             })
+        };
+        let is_term = |name: &String| {
+            let types = types(name);
+            let is_named = self.aliases.contains(name) || !types.is_empty() && !self.tables.contains(name);
+            is_named && types.into_iter().all(is_compared_totally)
         };
         let is_used_again = |parameter: &String| self.uses.get(parameter).is_some_and(|uses| 1 < *uses);
         self.others
+            || self.means_output && (self.may_output_raise || !are(&self.outputs, is_compared_totally))
+            || !self.terms.iter().all(is_term)
             || self.beside.iter().any(is_used_again)
             || !are(&self.compared, is_compared_totally)
             || !are(&self.joined, is_joined_totally)
     }
 
-    pub(super) fn give(&mut self, name: &str) {
-        self.given.insert(name.to_owned());
+    pub(super) fn name_table(&mut self, name: &str) {
+        self.tables.insert(name.to_owned());
     }
 
     pub(super) fn use_parameter(&mut self, name: &str) {
@@ -81,31 +87,58 @@ impl Conditions {
         self.joined.insert(name.to_owned());
     }
 
-    /// A column of a SELECT within the statement, which what stands around it may make a condition of.
-    pub(super) fn output(&mut self, expr: &Expr) {
-        match expr {
-            // what stands around it names it
-            _ if is_column(expr) => {}
-            Expr::Function(function) if is_total_aggregate(function) => {
-                function
-                    .name
-                    .0
-                    .last()
-                    .and_then(|it| it.as_ident())
-                    .into_iter()
-                    .for_each(|it| self.give(&it.value));
-            }
-            _ => self.add(expr),
-        }
-    }
-
-    /// Something that is not looked into.
+    /// Something that is not looked into: sub-selects, functions in FROM, windows.
     pub(super) fn other(&mut self) {
         self.others = true;
     }
 
-    /// A condition, or a value that one may be made of. Its names are quoted as PostgreSQL folds them; its sub-selects are looked at by
-    /// themselves.
+    /// A column of the SELECT.
+    pub(super) fn output(&mut self, item: &SelectItem) {
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
+            self.has_wildcard = true;
+            return;
+        };
+        if let SelectItem::ExprWithAlias { alias, .. } = item {
+            self.aliases.insert(alias.value.clone());
+        }
+        match (column(expr), expr) {
+            (Some(name), _) => drop(self.outputs.insert(name.to_owned())),
+            (None, Expr::Value(_)) => {}
+            (None, Expr::Function(function)) if is_aggregate_of_columns(function) => {}
+            _ => self.may_output_raise = true,
+        }
+    }
+
+    /// A term of an ORDER BY or GROUP BY.
+    pub(super) fn term(&mut self, term: &Expr) {
+        match term {
+            Expr::Nested(inner) => self.term(inner),
+            // the number of a column
+            Expr::Value(_) => self.each_output(),
+            Expr::Identifier(name) => {
+                self.means_output = true;
+                self.terms.insert(name.value.clone());
+            }
+            Expr::Function(function) if is_aggregate_of_columns(function) => {}
+            _ => match column(term) {
+                Some(name) => drop(self.compared.insert(name.to_owned())),
+                None => self.other(),
+            },
+        }
+    }
+
+    /// Whichever column of the SELECT is meant, or all of them.
+    pub(super) fn each_output(&mut self) {
+        self.means_output = true;
+        self.others |= self.has_wildcard;
+    }
+
+    /// Of LIMIT and OFFSET.
+    pub(super) fn number(&mut self, expr: &Expr) {
+        self.others |= !matches!(expr, Expr::Value(_));
+    }
+
+    /// A condition. Its names are quoted as PostgreSQL folds them.
     pub(super) fn add(&mut self, expr: &Expr) {
         match expr {
             Expr::Nested(inner) => self.add(inner),
@@ -121,14 +154,9 @@ impl Conditions {
             | Expr::IsNull(inner)
             | Expr::IsNotNull(inner)
             | Expr::IsUnknown(inner)
-            | Expr::IsNotUnknown(inner) => {
-                // no function of the column's type looks at it
-                if column(inner).is_none() {
-                    self.add(inner);
-                }
-            }
-            Expr::BinaryOp { left, op, right }
-            | Expr::AnyOp { left, compare_op: op, right, is_some: _ }
+            | Expr::IsNotUnknown(inner) => self.add(inner),
+            Expr::BinaryOp { left, op, right } if is_ordering(op) => self.pair(left, right),
+            Expr::AnyOp { left, compare_op: op, right, is_some: _ }
             | Expr::AllOp { left, compare_op: op, right }
                 if is_ordering(op) =>
             {
@@ -144,13 +172,7 @@ impl Conditions {
             Expr::In { expr, target: InTarget::List(list), .. } => {
                 list.iter().for_each(|value| self.pair(expr, value));
             }
-            Expr::In { expr, target: InTarget::Subquery(query), .. } => match only_column(query) {
-                Some(within) => self.pair(expr, within),
-                None => self.other(),
-            },
-            Expr::Exists { .. } => {}
-            Expr::Function(function) if is_total_aggregate(function) => {}
-            _ if is_constant(expr) => {}
+            Expr::Value(_) => {}
             _ => match column(expr) {
                 Some(name) => drop(self.compared.insert(name.to_owned())),
                 None => self.other(),
@@ -167,12 +189,12 @@ impl Conditions {
             }
             _ => {}
         }
-        let is_aggregate = |expr: &Expr| matches!(expr, Expr::Function(it) if is_total_aggregate(it));
+        // PostgreSQL works it out for rows of the result, and a condition with one is tried on nothing else
+        let is_aggregate = |expr: &Expr| matches!(expr, Expr::Function(it) if is_aggregate_of_columns(it));
         match (column(left), column(right)) {
             (Some(left), Some(right)) => self.joined.extend([left, right].map(str::to_owned)),
             (Some(column), None) if is_of_plain_type(right) => self.compare(column, right),
             (None, Some(column)) if is_of_plain_type(left) => self.compare(column, left),
-            (None, None) if is_constant(left) && is_constant(right) => {}
             (None, None) if is_aggregate(left) && is_of_plain_type(right) => {}
             (None, None) if is_of_plain_type(left) && is_aggregate(right) => {}
             _ => self.other(),
@@ -181,63 +203,7 @@ impl Conditions {
 
     fn compare(&mut self, column: &str, constant: &Expr) {
         self.compared.insert(column.to_owned());
-        if let Expr::Value(value) = constant
-            && let Value::Placeholder(name) = &value.value
-        {
-            self.beside.insert(name.clone());
-        }
-    }
-
-    /// A term of an ORDER BY or GROUP BY. `columns`: of its SELECT, where a number means one of them.
-    pub(super) fn term(&mut self, term: &Expr, columns: Option<&[SelectItem]>, by_name: ByName) {
-        let columns = columns.unwrap_or_default();
-        let found = match term {
-            Expr::Value(value) => match &value.value {
-                Value::Number(n, _) => {
-                    let n = n.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-                    n.and_then(|n| columns.get(n))
-                }
-                _ => None,
-            },
-            Expr::Identifier(name) if by_name == ByName::Yes => columns
-                .iter()
-                .find(|it| matches!(it, SelectItem::ExprWithAlias { alias, .. } if *alias == *name)),
-            _ => None,
-        };
-        match (found.map(output), term) {
-            (Some(Output::Column(name)), _) => drop(self.compared.insert(name)),
-            (Some(Output::Total), _) => {}
-            (Some(Output::Other), _) | (None, Expr::Value(_)) => self.other(),
-            (None, _) => self.add(term),
-        }
-    }
-
-    /// A function in FROM, which is called for rows of what stands before it.
-    pub(super) fn call(&mut self, function: &Function) {
-        let is_named = |name: &str| {
-            function.name.0.last().and_then(|it| it.as_ident()).is_some_and(|it| it.value == name)
-        };
-        let FunctionArguments::List(list) = &function.args else { return self.other() };
-        for arg in &list.args {
-            match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if is_constant(expr) => {}
-                // it raises for no array
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
-                    if is_named("unnest") && is_column(expr) => {}
-                _ => self.other(),
-            }
-        }
-    }
-
-    /// DISTINCT compares what the SELECT gives.
-    pub(super) fn distinct(&mut self, columns: &[SelectItem]) {
-        for item in columns {
-            match output(item) {
-                Output::Column(name) => drop(self.compared.insert(name)),
-                Output::Total => {}
-                Output::Other => self.other(),
-            }
-        }
+        self.beside.extend(parameter(constant).map(str::to_owned));
     }
 }
 
@@ -251,47 +217,24 @@ fn column(expr: &Expr) -> Option<&str> {
     }
 }
 
-pub(super) fn is_column(expr: &Expr) -> bool {
-    column(expr).is_some()
-}
-
-fn output(item: &SelectItem) -> Output {
-    let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
-        return Output::Other;
-    };
-    match (column(expr), expr) {
-        (Some(name), _) => Output::Column(name.to_owned()),
-        (None, Expr::Function(function)) if is_total_aggregate(function) => Output::Total,
-        _ if is_constant(expr) => Output::Total,
-        _ => Output::Other,
-    }
-}
-
-/// The column that a SELECT gives, if it gives nothing else.
-fn only_column(query: &Query) -> Option<&Expr> {
-    match &*query.body {
-        SetExpr::Select(select) => match select.projection.as_slice() {
-            [SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }] if is_column(expr) => {
-                Some(expr)
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// An aggregate of columns.
-fn is_total_aggregate(function: &Function) -> bool {
+/// An aggregate of columns, by whose order PostgreSQL sorts nothing.
+fn is_aggregate_of_columns(function: &Function) -> bool {
+    const AGGREGATES: &[&str] = &["avg", "bool_and", "bool_or", "count", "every", "max", "min", "sum"];
     let is_named = |it: &sqlparser::ast::ObjectNamePart| {
         it.as_ident().is_some_and(|it| AGGREGATES.contains(&it.value.as_str()))
     };
     let FunctionArguments::List(list) = &function.args else { return false };
     let is_plain = |arg: &FunctionArg| match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => is_column(expr) || is_constant(expr),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => column(expr).is_some(),
         FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => true,
         _ => false,
     };
-    function.over.is_none() && function.name.0.last().is_some_and(is_named) && list.args.iter().all(is_plain)
+    function.over.is_none()
+        && function.filter.is_none()
+        && list.duplicate_treatment.is_none()
+        && list.clauses.is_empty()
+        && function.name.0.last().is_some_and(is_named)
+        && list.args.iter().all(is_plain)
 }
 
 fn is_ordering(op: &B) -> bool {
@@ -307,10 +250,10 @@ const COMPARED: &[u32] = &[
 /// Two of them beside each other are cast to no type whose range is smaller, and have no collation.
 const JOINED: &[u32] = &[16, 17, 20, 21, 23, 1082, 1083, 1114, 1184, 1186, 1700, 2950];
 
-fn is_compared_totally(ty: &FieldType) -> bool {
-    ty.kind == TypeKind::Enum || COMPARED.contains(&ty.base_oid)
+fn is_compared_totally(ty: ColumnType) -> bool {
+    ty.is_enum || COMPARED.contains(&ty.base_oid)
 }
 
-fn is_joined_totally(ty: &FieldType) -> bool {
+fn is_joined_totally(ty: ColumnType) -> bool {
     JOINED.contains(&ty.base_oid)
 }

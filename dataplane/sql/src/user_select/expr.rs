@@ -23,6 +23,12 @@ impl Walk<'_> {
     }
 
     pub(super) fn expr(&mut self, expr: &mut Expr) -> Checked {
+        let aggregates = self.aggregates;
+        self.parts(expr)?;
+        self.bounded(expr, self.aggregates != aggregates)
+    }
+
+    fn parts(&mut self, expr: &mut Expr) -> Checked {
         match expr {
             Expr::Identifier(ident) => {
                 self.at = TextPosition::from(ident.span).or(self.at);
@@ -191,7 +197,10 @@ impl Walk<'_> {
                 Ok(())
             }
             Value::Placeholder(name) => {
-                self.conditions.use_parameter(name);
+                // of a payloadQuery each use has the one type that is known
+                if self.for_json.is_none() {
+                    self.conditions.use_parameter(name);
+                }
                 let n = name
                     .strip_prefix('$')
                     .and_then(|n| n.parse::<usize>().ok())

@@ -162,7 +162,8 @@ impl Walk<'_> {
     ) -> Checked<TableFactor> {
         let mut call = super::call::plain(name, args);
         let function = self.call(&mut call)?;
-        self.conditions.call(&call);
+        self.bounded_in_from(&mut call)?;
+        self.conditions.other();
         let at = self.at;
         if !IN_FROM.contains(&function.as_str()) {
             let message = format!("{function} may not stand in FROM; {} may", IN_FROM.join(", "));
@@ -207,14 +208,14 @@ impl Walk<'_> {
         self.at = TextPosition::from(name.span).or(self.at);
         self.need(at.is_none(), "alias", "AT is not PostgreSQL")?;
         for TableAliasColumnDef { name, data_type } in columns {
-            let given = quote(name)?;
-            self.conditions.give(&given);
+            quote(name)?;
+            self.conditions.other();
             if let Some(ty) = data_type {
                 self.ty(ty)?;
             }
         }
         let given = quote(name)?;
-        self.conditions.give(&given);
+        self.conditions.name_table(&given);
         Ok(given)
     }
 

@@ -5,6 +5,7 @@
 //! name is quoted, each function is `pg_catalog`'s) → text, which is read again and must give the same tree.
 
 mod allowed;
+mod bounded;
 mod call;
 mod conditions;
 mod expr;
@@ -26,6 +27,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
+pub use conditions::ColumnType;
 pub use names::Relation;
 pub use refusal::Refusal;
 pub(crate) use refusal::{Checked, TextPosition};
@@ -34,7 +36,6 @@ use stand_in::StandIns;
 pub use tokens::{MAX_BYTES, MAX_NESTING, MAX_OPERATORS};
 pub(crate) use tokens::{Parameters, read};
 
-use crate::catalog::FieldType;
 use crate::text::Sql;
 use conditions::Conditions;
 use walk::Walk;
@@ -65,6 +66,8 @@ pub struct UserSelect {
     pub operators: BTreeSet<String>,
     /// Types of casts.
     pub types: BTreeSet<String>,
+    /// The bytes that the value of a parameter may have, of `$n` at n - 1, where PostgreSQL would take too long for a larger one.
+    pub max_bytes: Vec<Option<usize>>,
     conditions: Conditions,
 }
 
@@ -100,15 +103,16 @@ impl UserSelect {
     /// Whether a condition may raise by what stands in a row: an error would tell of rows that a view hides, if it were tried before the
     /// view's own conditions. `types` of a name: those of the columns that it may be, none if it may be something else.
     #[must_use]
-    pub fn may_raise<'t>(&self, types: impl Fn(&str) -> Vec<&'t FieldType>) -> bool {
+    pub fn may_raise(&self, types: impl Fn(&str) -> Vec<ColumnType>) -> bool {
         self.conditions.may_raise(types)
     }
 
     pub(crate) fn new(text: StandIns, parameters: Vec<String>, walk: Walk<'_>) -> UserSelect {
-        let Walk { mut conditions, relations, functions, operators, types, .. } = walk;
+        let Walk { mut conditions, relations, functions, operators, types, short, .. } = walk;
         // a name may mean the row of a table
-        relations.iter().for_each(|relation| conditions.give(&relation.name));
-        UserSelect { text, parameters, relations, functions, operators, types, conditions }
+        relations.iter().for_each(|relation| conditions.name_table(&relation.name));
+        let max_bytes = (1..=parameters.len()).map(|n| short.get(&format!("${n}")).copied()).collect();
+        UserSelect { text, parameters, relations, functions, operators, types, max_bytes, conditions }
     }
 }
 

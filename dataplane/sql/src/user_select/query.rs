@@ -1,13 +1,12 @@
 //! Queries: common table expressions, set operations, SELECT and what stands around it.
 
 use sqlparser::ast::{
-    Cte, Distinct, Expr, Fetch, GroupByExpr, LimitClause, NamedWindowExpr, Offset, OrderBy, OrderByExpr,
+    Cte, Distinct, Fetch, GroupByExpr, LimitClause, NamedWindowExpr, Offset, OrderBy, OrderByExpr,
     OrderByKind, OrderBySort, Query, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind,
     SetExpr, SetOperator, SetQuantifier, Spanned as _, Values, WildcardAdditionalOptions, With,
 };
 
 use super::Rules;
-use super::conditions::ByName;
 use super::names::{parts, place, quote};
 use super::refusal::{Checked, Refusal, TextPosition};
 use super::walk::Walk;
@@ -35,21 +34,20 @@ impl Walk<'_> {
         )?;
         let plain = settings.is_none() && format_clause.is_none() && pipe_operators.is_empty();
         self.need(plain, "syntax", "SETTINGS, FORMAT and pipe operators are not PostgreSQL")?;
-        let is_outermost = self.ctes.is_empty() && matches!(**body, SetExpr::Select(_));
+        if !self.ctes.is_empty() || !matches!(**body, SetExpr::Select(_)) {
+            self.conditions.other();
+        }
+        let aggregates = self.aggregates;
         self.ctes.push(Vec::new());
         if let Some(with) = with {
             self.with(with)?;
         }
         match &mut **body {
-            SetExpr::Select(select) => self.select(select, is_outermost)?,
+            SetExpr::Select(select) => self.select(select)?,
             other => self.body(other)?,
         }
         if let Some(order_by) = order_by {
-            let columns = match &**body {
-                SetExpr::Select(select) => Some(select.projection.as_slice()),
-                _ => None,
-            };
-            self.order_by(order_by, columns)?;
+            self.order_by(order_by)?;
         }
         if let Some(limit) = limit_clause {
             self.limit(limit)?;
@@ -57,8 +55,11 @@ impl Walk<'_> {
         if let Some(Fetch { with_ties: _, percent, quantity }) = fetch {
             self.need(!*percent, "fetch", "FETCH ... PERCENT is not PostgreSQL")?;
             self.exprs(quantity.as_mut())?;
+            quantity.iter().for_each(|it| self.conditions.number(it));
         }
         self.ctes.pop();
+        // its own, which are worked out within it
+        self.aggregates = aggregates;
         Ok(())
     }
 
@@ -108,7 +109,7 @@ impl Walk<'_> {
 
     fn body(&mut self, body: &mut SetExpr) -> Checked {
         match body {
-            SetExpr::Select(select) => self.select(select, false),
+            SetExpr::Select(select) => self.select(select),
             SetExpr::Query(query) => self.query(query),
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
                 let is_known =
@@ -141,8 +142,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `is_outermost`: its columns and groups are worked out for the rows of the result alone.
-    fn select(&mut self, select: &mut Select, is_outermost: bool) -> Checked {
+    fn select(&mut self, select: &mut Select) -> Checked {
         let Select {
             select_token,
             optimizer_hints,
@@ -191,17 +191,18 @@ impl Walk<'_> {
         self.need(is_plain, "syntax", "this SELECT has a clause that PostgreSQL does not know")?;
         self.need(!projection.is_empty(), "columns", "name at least one column after SELECT")?;
         if let Some(Distinct::On(exprs)) = distinct {
-            exprs.iter_mut().try_for_each(|expr| self.condition(expr))?;
+            self.exprs(&mut *exprs)?;
+            exprs.iter().for_each(|term| self.conditions.term(term));
         }
         from.iter_mut().try_for_each(|table| self.table_with_joins(table))?;
-        projection.iter_mut().try_for_each(|item| self.item(item, is_outermost))?;
+        projection.iter_mut().try_for_each(|item| self.item(item))?;
         if *distinct == Some(Distinct::Distinct) {
-            self.conditions.distinct(projection);
+            self.conditions.each_output();
         }
         match group_by {
             GroupByExpr::Expressions(exprs, modifiers) if modifiers.is_empty() => {
                 self.exprs(&mut *exprs)?;
-                exprs.iter().for_each(|term| self.conditions.term(term, Some(projection), ByName::No));
+                exprs.iter().for_each(|term| self.conditions.term(term));
             }
             _ => return self.refuse("group by", "write the columns of GROUP BY one by one"),
         }
@@ -209,6 +210,7 @@ impl Walk<'_> {
             self.condition(condition)?;
         }
         for window in named_window {
+            self.conditions.other();
             quote(&mut window.0)?;
             match &mut window.1 {
                 NamedWindowExpr::NamedWindow(_) => {
@@ -220,16 +222,18 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn item(&mut self, item: &mut SelectItem, is_outermost: bool) -> Checked {
+    fn item(&mut self, item: &mut SelectItem) -> Checked {
+        self.output(item)?;
+        self.conditions.output(item);
+        Ok(())
+    }
+
+    fn output(&mut self, item: &mut SelectItem) -> Checked {
         match item {
-            SelectItem::UnnamedExpr(expr) => self.output(expr, is_outermost),
+            SelectItem::UnnamedExpr(expr) => self.expr(expr),
             SelectItem::ExprWithAlias { expr, alias } => {
-                self.output(expr, is_outermost)?;
-                let given = quote(alias)?;
-                if !is_outermost {
-                    self.conditions.give(&given);
-                }
-                Ok(())
+                self.expr(expr)?;
+                quote(alias).map(|_| ())
             }
             SelectItem::ExprWithAliases { .. } => self.refuse("alias", "a column has one name"),
             SelectItem::Wildcard(options) => self.wildcard(options),
@@ -244,14 +248,6 @@ impl Walk<'_> {
                 self.refuse("columns", "only a table's alias may stand before .*")
             }
         }
-    }
-
-    fn output(&mut self, expr: &mut Expr, is_outermost: bool) -> Checked {
-        self.expr(expr)?;
-        if !is_outermost {
-            self.conditions.output(expr);
-        }
-        Ok(())
     }
 
     fn wildcard(&mut self, options: &WildcardAdditionalOptions) -> Checked {
@@ -273,32 +269,21 @@ impl Walk<'_> {
         self.need(is_plain, "columns", "nothing may follow * in PostgreSQL")
     }
 
-    /// `columns`: of the SELECT that is ordered.
-    fn order_by(
-        &mut self,
-        OrderBy { kind, interpolate }: &mut OrderBy,
-        columns: Option<&[SelectItem]>,
-    ) -> Checked {
+    fn order_by(&mut self, OrderBy { kind, interpolate }: &mut OrderBy) -> Checked {
         self.need(interpolate.is_none(), "order by", "INTERPOLATE is not PostgreSQL")?;
         match kind {
             OrderByKind::All(_) => self.refuse("order by", "write the columns of ORDER BY one by one"),
-            OrderByKind::Expressions(terms) => {
-                terms.iter_mut().try_for_each(|term| self.order_term(term, columns))
-            }
+            OrderByKind::Expressions(terms) => self.order_terms(terms),
         }
     }
 
     pub(super) fn order_terms(&mut self, terms: &mut [OrderByExpr]) -> Checked {
-        terms.iter_mut().try_for_each(|term| self.order_term(term, None))
+        terms.iter_mut().try_for_each(|term| self.order_term(term))
     }
 
-    fn order_term(
-        &mut self,
-        OrderByExpr { expr, options, with_fill }: &mut OrderByExpr,
-        columns: Option<&[SelectItem]>,
-    ) -> Checked {
+    fn order_term(&mut self, OrderByExpr { expr, options, with_fill }: &mut OrderByExpr) -> Checked {
         self.expr(expr)?;
-        self.conditions.term(expr, columns, ByName::Yes);
+        self.conditions.term(expr);
         let is_plain = !matches!(options.sort, Some(OrderBySort::Using(_))) && with_fill.is_none();
         self.need(
             is_plain,
@@ -310,11 +295,12 @@ impl Walk<'_> {
     fn limit(&mut self, limit: &mut LimitClause) -> Checked {
         match limit {
             LimitClause::LimitOffset { limit, offset, limit_by } if limit_by.is_empty() => {
-                self.exprs(limit.as_mut())?;
-                match offset {
-                    Some(Offset { value, rows: _ }) => self.expr(value),
-                    None => Ok(()),
+                let offset = offset.as_mut().map(|Offset { value, rows: _ }| value);
+                for number in limit.iter_mut().chain(offset) {
+                    self.expr(number)?;
+                    self.conditions.number(number);
                 }
+                Ok(())
             }
             _ => self.refuse("limit", "write limit 10 offset 20"),
         }

@@ -1,7 +1,7 @@
 //! The walk over the tree. Every struct is taken apart field by field and every enum by its allowed variants, so that a new field or
 //! variant of sqlparser does not slip through.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlparser::ast::{DataType, Expr, ForClause, Query};
 
@@ -33,6 +33,10 @@ pub(crate) struct Walk<'a> {
     pub(super) functions: BTreeSet<String>,
     pub(super) operators: BTreeSet<String>,
     pub(super) types: BTreeSet<String>,
+    /// The parameters whose values may have no more than so many bytes.
+    pub(super) short: BTreeMap<String, usize>,
+    /// How many aggregates and window functions were met in the query that is walked.
+    pub(super) aggregates: usize,
     pub(super) conditions: Conditions,
 }
 
@@ -47,6 +51,8 @@ impl<'a> Walk<'a> {
             functions: BTreeSet::new(),
             operators: BTreeSet::new(),
             types: BTreeSet::new(),
+            short: BTreeMap::new(),
+            aggregates: 0,
             conditions: Conditions::default(),
         }
     }

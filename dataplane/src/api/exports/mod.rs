@@ -58,7 +58,7 @@ pub(crate) async fn create(
         rows::check(&caller, &app.cursor_key, &request).await?;
         Ok(request)
     };
-    let request = statements.counted(checked.await)?;
+    let request = statements.counted(checked.await, body.len())?;
     let context = caller.reauthenticate().await?;
     let (id, tenant, key) = (entropy::ulid(), caller.tenant.id.clone(), context.key.id.clone());
     let text = String::from_utf8(body.to_vec()).map_err(|_| Problem::internal())?;

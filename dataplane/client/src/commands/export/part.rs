@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
@@ -10,19 +11,44 @@ use crate::failure::Failure;
 /// Bytes from the beginning of the file, without a gap.
 #[derive(Debug)]
 pub(super) struct Part {
-    target: PathBuf,
+    /// `None`: they go to their target at once.
+    names: Option<Names>,
+    /// What is written to, for messages.
     path: PathBuf,
-    marker: PathBuf,
     file: File,
     len: u64,
     is_done: bool,
 }
 
+#[derive(Debug)]
+struct Names {
+    target: PathBuf,
+    marker: PathBuf,
+}
+
+/// Standard output, as other programs name it.
+const STDOUT: &str = "-";
+
 impl Part {
     /// Keeps the bytes of `resumed`, if they are that job's; other bytes are dropped.
     pub(super) fn open(target: &Path, resumed: Option<&str>) -> Result<Part, Failure> {
-        if target.is_dir() {
-            return Err(Failure::Usage(format!("{} is a folder; name a file", target.display())));
+        if target == Path::new(STDOUT) {
+            let stdout = std::io::stdout().as_fd().try_clone_to_owned();
+            let file = File::from(stdout.map_err(|error| failed(target, &error))?);
+            return Ok(Part { names: None, path: "standard output".into(), file, len: 0, is_done: false });
+        }
+        let target = &followed(target)?;
+        match fs::metadata(target) {
+            Ok(it) if it.is_dir() => {
+                return Err(Failure::Usage(format!("{} is a folder; name a file", target.display())));
+            }
+            // a device or a pipe, which no file may replace
+            Ok(it) if !it.is_file() => {
+                let file = OpenOptions::new().write(true).open(target);
+                let file = file.map_err(|error| failed(target, &error))?;
+                return Ok(Part { names: None, path: target.clone(), file, len: 0, is_done: false });
+            }
+            _ => {}
         }
         let beside = |ending: &str| {
             let mut name = target.as_os_str().to_owned();
@@ -38,12 +64,13 @@ impl Part {
             Ok((file, len))
         });
         let (file, len) = opened.map_err(|error| failed(&path, &error))?;
-        Ok(Part { target: target.to_owned(), path, marker, file, len, is_done: false })
+        Ok(Part { names: Some(Names { target: target.clone(), marker }), path, file, len, is_done: false })
     }
 
     /// Notes whose bytes these are.
     pub(super) fn belongs_to(&mut self, id: &str) -> Result<(), Failure> {
-        fs::write(&self.marker, format!("{id}\n")).map_err(|error| failed(&self.marker, &error))
+        let Some(Names { marker, .. }) = &self.names else { return Ok(()) };
+        fs::write(marker, format!("{id}\n")).map_err(|error| failed(marker, &error))
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -51,23 +78,39 @@ impl Part {
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.file.write_all(bytes).map_err(|error| failed(&self.path, &error))?;
+        self.file.write_all(bytes).map_err(|error| match &self.names {
+            // whoever reads a pipe may have enough
+            None if error.kind() == std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+            _ => failed(&self.path, &error),
+        })?;
         self.len += u64::try_from(bytes.len()).expect("a piece fits into memory");
         Ok(())
     }
 
     pub(super) fn clear(&mut self) -> Result<(), Failure> {
+        if self.names.is_none() && self.len != 0 {
+            let what =
+                format!("the download has to begin again, and {} has a part of it", self.path.display());
+            return Err(Failure::Unavailable(what));
+        }
+        if self.names.is_none() {
+            return Ok(());
+        }
         let cleared = self.file.set_len(0).and_then(|()| self.file.rewind());
         self.len = 0;
         cleared.map_err(|error| failed(&self.path, &error))
     }
 
-    /// The whole file takes its name.
+    /// The whole file takes its name, and the permissions of the one that it replaces.
     pub(super) fn finish(mut self) -> Result<u64, Failure> {
-        let done = self.file.sync_all().and_then(|()| fs::rename(&self.path, &self.target));
-        done.map_err(|error| failed(&self.target, &error))?;
+        if let Some(Names { target, marker }) = &self.names {
+            let permissions = fs::metadata(target).map(|it| it.permissions());
+            let kept = permissions.map_or(Ok(()), |it| self.file.set_permissions(it));
+            let done = kept.and_then(|()| self.file.sync_all()).and_then(|()| fs::rename(&self.path, target));
+            done.map_err(|error| failed(target, &error))?;
+            let _may_be_missing = fs::remove_file(marker);
+        }
         self.is_done = true;
-        let _may_be_missing = fs::remove_file(&self.marker);
         Ok(self.len)
     }
 }
@@ -75,9 +118,20 @@ impl Part {
 impl Drop for Part {
     /// Without any bytes there is nothing to go on with.
     fn drop(&mut self) {
-        if !self.is_done && self.len == 0 {
-            let _may_be_missing = (fs::remove_file(&self.path), fs::remove_file(&self.marker));
+        if let Some(Names { marker, .. }) = &self.names
+            && !self.is_done
+            && self.len == 0
+        {
+            let _may_be_missing = (fs::remove_file(&self.path), fs::remove_file(marker));
         }
+    }
+}
+
+/// Where a link leads.
+fn followed(target: &Path) -> Result<PathBuf, Failure> {
+    match fs::symlink_metadata(target) {
+        Ok(it) if it.is_symlink() => fs::canonicalize(target).map_err(|error| failed(target, &error)),
+        _ => Ok(target.to_owned()),
     }
 }
 
@@ -87,6 +141,8 @@ fn failed(path: &Path, error: &std::io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {
@@ -128,6 +184,29 @@ mod tests {
             (names(folder.path()), fs::read(&target).expect("a file")),
             (vec!["t.csv".into()], b"new".into())
         );
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_replaced_and_a_link_is_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, link) = (folder.path().join("t.csv"), folder.path().join("link.csv"));
+        fs::write(&file, "old").expect("written");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("changed");
+        std::os::unix::fs::symlink("t.csv", &link).expect("a link");
+        let mut part = Part::open(&link, None).expect("a part");
+        part.append(b"new").expect("written");
+        part.finish().expect("finished");
+        assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
+        assert_eq!(fs::read(&file).expect("a file"), b"new");
+        assert_eq!(fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
+        std::os::unix::fs::symlink("nowhere/x", folder.path().join("dangling")).expect("a link");
+        Part::open(&folder.path().join("dangling"), None).expect_err("nowhere");
+
+        let mut part = Part::open(Path::new("/dev/null"), None).expect("a device");
+        part.append(b"new").expect("written");
+        part.clear().expect_err("what was read cannot be taken back");
+        assert_eq!(part.finish().expect("finished"), 3);
+        assert!(!fs::metadata("/dev/null").expect("a device").is_file());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! From the commands of webhooks to requests.
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
 
 use super::{Act, Id, create, object};
@@ -46,7 +47,7 @@ pub(in crate::commands) struct PageFlags {
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
     /// Those before this one, of which the page before was the last
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     before: Option<String>,
 }
 

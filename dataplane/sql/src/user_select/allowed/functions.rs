@@ -302,6 +302,10 @@ const OTHER: &[&str] = &[
 const LISTS: [&[&str]; 11] =
     [TEXT, NUMBERS, TIMES, JSON, ARRAYS, AGGREGATES, WINDOWS, TEXT_SEARCH, OTHER, BOUNDED, IN_FROM];
 
+pub(in crate::user_select) fn is_aggregate(name: &str) -> bool {
+    AGGREGATES.contains(&name)
+}
+
 pub(in crate::user_select) fn is_allowed(name: &str) -> bool {
     LISTS.iter().any(|list| list.contains(&name))
 }

@@ -1,25 +1,12 @@
-//! Values in which no column stands.
+//! Values beside which no column is cast to a type out of whose range it may be, and which raise before any row is read or not at all.
 
 use sqlparser::ast::{
-    BinaryOperator as B, DataType, Expr, Function, FunctionArguments, TypedString, UnaryOperator as U, Value,
+    BinaryOperator as B, DataType, Expr, Function, FunctionArguments, Interval, TypedString,
+    UnaryOperator as U, Value,
 };
 
 use crate::user_select::allowed::functions::NOW;
 
-/// PostgreSQL works it out without a row: where it raises, it raises whatever rows there are.
-pub(super) fn is_constant(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(_) | Expr::TypedString(_) | Expr::Interval(_) => true,
-        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } | Expr::Cast { expr: inner, .. } => {
-            is_constant(inner)
-        }
-        Expr::BinaryOp { left, op: _, right } => is_constant(left) && is_constant(right),
-        Expr::Function(function) => is_now(function),
-        _ => false,
-    }
-}
-
-/// Likewise, and no column beside it is cast to a type out of whose range its values may be.
 pub(super) fn is_of_plain_type(expr: &Expr) -> bool {
     match expr {
         Expr::Value(_) | Expr::Interval(_) => true,
@@ -28,19 +15,40 @@ pub(super) fn is_of_plain_type(expr: &Expr) -> bool {
         Expr::UnaryOp { op: U::Minus | U::Plus, expr } => {
             matches!(&**expr, Expr::Value(it) if matches!(it.value, Value::Number(..)))
         }
-        Expr::Cast { expr, data_type, .. } => is_constant(expr) && is_plain(data_type),
-        // of numbers, dates and intervals, whose sums, differences and products are no others
-        Expr::BinaryOp { left, op: B::Plus | B::Minus | B::Multiply, right } => {
-            is_sum_part(left) && is_sum_part(right)
+        // PostgreSQL reads it as a value of the type; whatever else is cast may be cast for each row
+        Expr::Cast { expr, data_type, .. } => matches!(**expr, Expr::Value(_)) && is_plain(data_type),
+        Expr::BinaryOp { left, op: B::Plus | B::Minus, right } => {
+            matches!(&**left, Expr::Function(now) if is_now(now))
+                && matches!(&**right, Expr::Interval(span) if is_small(span))
         }
         Expr::Function(function) => is_now(function),
         _ => false,
     }
 }
 
-/// A parameter takes its type from what it stands beside.
-fn is_sum_part(expr: &Expr) -> bool {
-    is_of_plain_type(expr) && !matches!(expr, Expr::Value(it) if matches!(it.value, Value::Placeholder(_)))
+/// The parameter that it is made of.
+pub(super) fn parameter(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Placeholder(name) => Some(name),
+            _ => None,
+        },
+        Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => parameter(inner),
+        _ => None,
+    }
+}
+
+/// `now()` and an interval of at most 999 years is a time that PostgreSQL has.
+fn is_small(span: &Interval) -> bool {
+    let Expr::Value(value) = &*span.value else { return false };
+    let Value::SingleQuotedString(text) = &value.value else { return false };
+    let unit = |unit: &str| {
+        let unit = unit.strip_suffix('s').unwrap_or(unit);
+        ["second", "minute", "hour", "day", "week", "month", "year"].contains(&unit)
+    };
+    let number = |number: &str| number.len() <= 3 && number.bytes().all(|it| it.is_ascii_digit());
+    let is_bare = span.leading_field.is_none() && span.last_field.is_none();
+    is_bare && text.split_once(' ').is_some_and(|(n, of)| number(n) && unit(of))
 }
 
 fn is_plain(ty: &DataType) -> bool {

@@ -35,3 +35,6 @@ select "Größe", 'ü', E'\'' from "Tabelle"
 select x.a from (select 1 as a) as x cross join lateral (select x.a + 1 as b) as y
 select 1e10, .5, 0x1F, 1_000, -1, +1, ~1, 2 ^ 3, 5 % 2
 select a is true, a is not null, a is unknown, a not between 1 and 2, a not like 'b', a similar to 'b' from t
+select replace(a, b, 'x'), strpos(a, b), position(b in a), trim(both b from a), translate(a, b, c), split_part(a, b, 2), string_to_array(a, b) from t where a like b || '%' escape '!' or a ilike b
+select a - b, a - (b + 1), a - lag(b) over (order by c), max(a) - min(b), a - coalesce(b, 0), a - (select max(b) from u), a - @x, a - case when b then 1 else 2 end from t group by a - b
+select a && b, a @> b, a <@ b, j ?| b, j ?& b, a && @x, a @> array['x', @y], a && '{x}' from t

@@ -1,0 +1,297 @@
+//! What PostgreSQL does not look up from: functions and operators that take as long as two of their values are long, one times the other,
+//! and that no deadline ends. `translate` of two texts of a megabyte takes hours. One of the two is short as it is written, or the sizes
+//! of both are looked at first; `docs/decisions/query-sessions.md` has which these are and how they were found.
+
+use std::mem::replace;
+
+use sqlparser::ast::{
+    BinaryOperator as B, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SelectItem,
+    SetExpr, Value,
+};
+
+use super::refusal::Checked;
+use super::walk::Walk;
+
+/// The sizes of two values in bytes, one times the other: 3 seconds of `strpos`.
+const MAX_PRODUCT: u64 = 500_000_000;
+/// Of a value that is written in the text, or given for a parameter, beside a text of any length. In bytes.
+const MAX_SHORT: usize = 1_000;
+/// Likewise beside an array or `jsonb`.
+const MAX_SHORT_SET: usize = 10_000;
+
+/// Names of the operands once they are worked out.
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+/// How PostgreSQL says how large a value is.
+#[derive(Clone, Copy)]
+struct Size {
+    function: &'static str,
+    max_short: usize,
+}
+
+const OF_TEXT: Size = Size { function: "octet_length", max_short: MAX_SHORT };
+/// Of a value from a table it is the size as it is stored, which may be compressed.
+const OF_SET: Size = Size { function: "pg_column_size", max_short: MAX_SHORT_SET };
+
+/// Functions whose first argument is gone through for each part of the second.
+const BY_SECOND: &[&str] = &[
+    "btrim",
+    "ltrim",
+    "position",
+    "replace",
+    "rtrim",
+    "split_part",
+    "string_to_array",
+    "string_to_table",
+    "strpos",
+    "to_date",
+    "to_number",
+    "to_timestamp",
+    "translate",
+];
+
+/// Those that may give an array.
+const OF_ARRAYS: &[&str] = &[
+    "any_value",
+    "array",
+    "array_agg",
+    "array_append",
+    "array_cat",
+    "array_positions",
+    "array_prepend",
+    "array_remove",
+    "array_replace",
+    "coalesce",
+    "first_value",
+    "greatest",
+    "lag",
+    "last_value",
+    "lead",
+    "least",
+    "max",
+    "min",
+    "mode",
+    "nth_value",
+    "nullif",
+    "percentile_disc",
+    "regexp_match",
+    "regexp_split_to_array",
+    "string_to_array",
+    "trim_array",
+];
+
+impl Walk<'_> {
+    /// The expression, once the sizes of its operands were looked at where they may be large. `has_aggregate`: one of them is made of rows.
+    pub(super) fn bounded(&mut self, expr: &mut Expr, has_aggregate: bool) -> Checked {
+        match expr {
+            Expr::Like { expr: text, pattern, .. } | Expr::ILike { expr: text, pattern, .. } => {
+                let operands = vec![&mut **text, &mut **pattern];
+                let columns = self.columns(operands, OF_TEXT)?;
+                self.enclose(expr, columns, has_aggregate)
+            }
+            Expr::BinaryOp { left: _, op: B::Minus, right } => self.not_an_array(right),
+            Expr::BinaryOp { left, op, right } => {
+                let Some(size) = size_for(op) else { return Ok(()) };
+                let columns = self.columns(vec![&mut **left, &mut **right], size)?;
+                self.enclose(expr, columns, has_aggregate)
+            }
+            Expr::AnyOp { compare_op: op, right, .. } | Expr::AllOp { compare_op: op, right, .. } => {
+                let Some(size) = size_for(op) else { return Ok(()) };
+                let message = "beside any and all such an operator needs a list that is written in the query, or given for a parameter";
+                let is_short = self.is_short(right, size)?;
+                self.need(is_short, "length", message)
+            }
+            Expr::Position { expr: part, r#in } => {
+                let columns = self.columns(vec![&mut **r#in, &mut **part], OF_TEXT)?;
+                self.enclose(expr, columns, has_aggregate)
+            }
+            Expr::Trim { expr: text, trim_what: Some(what), .. } => {
+                let columns = self.columns(vec![&mut **text, &mut **what], OF_TEXT)?;
+                self.enclose(expr, columns, has_aggregate)
+            }
+            Expr::Function(function) => {
+                let Some(operands) = long_arguments(function) else { return Ok(()) };
+                let columns = self.columns(operands, OF_TEXT)?;
+                self.enclose(expr, columns, has_aggregate)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`Walk::bounded`], of a function in FROM, whose arguments no sub-select may stand for.
+    pub(super) fn bounded_in_from(&mut self, function: &mut Function) -> Checked {
+        let Some(operands) = long_arguments(function) else { return Ok(()) };
+        let message =
+            "in FROM its second argument is one that is written in the query, or given for a parameter";
+        let [_, second, ..] = operands.as_slice() else { return Ok(()) };
+        let is_short = self.is_short(second, OF_TEXT)?;
+        self.need(is_short, "length", message)
+    }
+
+    /// Puts columns of a sub-select in place of the operands; `None`: the second one is short.
+    fn columns(&mut self, operands: Vec<&mut Expr>, size: Size) -> Checked<Option<Columns>> {
+        let is_long = |operand: &&mut Expr| !is_constant(operand);
+        let [first, second, ..] = operands.as_slice() else { return Ok(None) };
+        if self.is_short(second, size)? || ![first, second].into_iter().any(is_long) {
+            return Ok(None);
+        }
+        let mut columns = Columns { values: Vec::new(), sizes: Vec::new() };
+        for (operand, name) in operands.into_iter().zip(NAMES) {
+            // the type of a constant is found by what it stands beside
+            if !is_constant(operand) {
+                let ident = |name| Ident::with_quote('"', name);
+                let column = Expr::CompoundIdentifier(vec![ident("sized"), ident(name)]);
+                let value = replace(operand, column);
+                columns.values.push(format!("{value} AS \"{name}\""));
+            }
+            columns.sizes.push(format!("\"pg_catalog\".\"{}\"({operand})", size.function));
+        }
+        columns.sizes.truncate(2);
+        Ok(Some(columns))
+    }
+
+    fn enclose(&mut self, expr: &mut Expr, columns: Option<Columns>, has_aggregate: bool) -> Checked {
+        let Some(Columns { values, sizes }) = columns else { return Ok(()) };
+        let message = "beside a value that is not written in the query this needs one of a row: work out the aggregate or window function in a sub-select";
+        self.need(!has_aggregate, "length", message)?;
+        let [a, b] = sizes.as_slice() else { return Ok(()) };
+        // PostgreSQL raises 54000 for a text that is too long for any; of a constant it would do so while it plans
+        let text = format!(
+            "(SELECT {expr} FROM (SELECT {} OFFSET 0) AS \"sized\" WHERE CASE WHEN coalesce({a}::BIGINT * {b}, 0) <= {MAX_PRODUCT} THEN true \
+             ELSE \"pg_catalog\".\"repeat\"(' ', 1073741823 + coalesce({a}, 0) + coalesce({b}, 0)) IS NULL END)",
+            values.join(", ")
+        );
+        *expr = self.read_again(&text)?;
+        Ok(())
+    }
+
+    /// The right side of `-`, which PostgreSQL refuses to read if it is an array: `jsonb - text[]` looks through the array for each part of the
+    /// `jsonb`. What is never worked out here is gone once the statement is planned.
+    fn not_an_array(&mut self, right: &mut Expr) -> Checked {
+        if is_scalar(right) {
+            return Ok(());
+        }
+        let value = right.to_string();
+        let message = "what follows - is long: work it out in a sub-select";
+        self.need(value.len() <= MAX_SHORT, "length", message)?;
+        let text = format!(
+            "(CASE WHEN false AND \"pg_catalog\".\"textanycat\"('', {value}) IS NULL THEN NULL ELSE {value} END)"
+        );
+        *right = self.read_again(&text)?;
+        Ok(())
+    }
+
+    /// Written in the text, or to be given for parameters that are looked at then.
+    fn is_short(&mut self, expr: &Expr, size: Size) -> Checked<bool> {
+        if !is_constant(expr) || size.max_short < expr.to_string().len() {
+            return Ok(false);
+        }
+        let mut parameters = Vec::new();
+        placeholders(expr, &mut parameters);
+        // of a payloadQuery they are values of a row
+        if self.for_json.is_some() && !parameters.is_empty() {
+            return Ok(false);
+        }
+        for parameter in parameters {
+            let max = self.short.entry(parameter).or_insert(size.max_short);
+            *max = size.max_short.min(*max);
+        }
+        Ok(true)
+    }
+
+    fn read_again(&self, text: &str) -> Checked<Expr> {
+        let query =
+            super::parser().try_with_sql(&format!("SELECT {text}")).and_then(|mut it| it.parse_query());
+        let body = query.ok().map(|query| query.body);
+        match body.map(|it| *it) {
+            Some(SetExpr::Select(mut select)) => match select.projection.pop() {
+                Some(SelectItem::UnnamedExpr(expr)) => Ok(expr),
+                _ => self.refuse("nesting", "this stands too deep within the query"),
+            },
+            _ => self.refuse("nesting", "this stands too deep within the query"),
+        }
+    }
+}
+
+struct Columns {
+    /// The operands under their names.
+    values: Vec<String>,
+    /// The sizes of the two that count.
+    sizes: Vec<String>,
+}
+
+fn size_for(op: &B) -> Option<Size> {
+    match op {
+        B::PGLikeMatch | B::PGILikeMatch | B::PGNotLikeMatch | B::PGNotILikeMatch => Some(OF_TEXT),
+        B::PGOverlap | B::AtArrow | B::ArrowAt | B::QuestionAnd | B::QuestionPipe => Some(OF_SET),
+        _ => None,
+    }
+}
+
+/// The arguments, where the second one counts.
+fn long_arguments(function: &mut Function) -> Option<Vec<&mut Expr>> {
+    let name = function.name.0.last().and_then(|it| it.as_ident()).map(|it| it.value.clone())?;
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    if !BY_SECOND.contains(&name.as_str()) || list.args.len() < 2 || NAMES.len() < list.args.len() {
+        return None;
+    }
+    let arguments = list.args.iter_mut().filter_map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), .. } => Some(expr),
+        _ => None,
+    });
+    Some(arguments.collect())
+}
+
+fn placeholders(expr: &Expr, found: &mut Vec<String>) {
+    match expr {
+        Expr::Value(value) => {
+            if let Value::Placeholder(name) = &value.value {
+                found.push(name.clone());
+            }
+        }
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } | Expr::Cast { expr: inner, .. } => {
+            placeholders(inner, found);
+        }
+        Expr::BinaryOp { left, right, .. } => {
+            placeholders(left, found);
+            placeholders(right, found);
+        }
+        Expr::Array(array) => array.elem.iter().for_each(|it| placeholders(it, found)),
+        _ => {}
+    }
+}
+
+/// No row is needed to work it out.
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) | Expr::TypedString(_) | Expr::Interval(_) => true,
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } | Expr::Cast { expr: inner, .. } => {
+            is_constant(inner)
+        }
+        Expr::BinaryOp { left, op: _, right } => is_constant(left) && is_constant(right),
+        Expr::Array(array) => array.elem.iter().all(is_constant),
+        _ => false,
+    }
+}
+
+/// It is known to be no array, whatever the types of columns.
+fn is_scalar(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_scalar(inner),
+        Expr::Value(_)
+        | Expr::TypedString(_)
+        | Expr::Interval(_)
+        | Expr::UnaryOp { .. }
+        | Expr::Extract { .. }
+        | Expr::Position { .. }
+        | Expr::AtTimeZone { .. } => true,
+        Expr::BinaryOp { op, .. } => matches!(op, B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo),
+        Expr::Cast { data_type, .. } => !matches!(data_type, sqlparser::ast::DataType::Array(_)),
+        Expr::Function(function) => {
+            let name = function.name.0.last().and_then(|it| it.as_ident());
+            name.is_some_and(|it| !OF_ARRAYS.contains(&it.value.as_str()))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,93 @@
+//! What PostgreSQL works on without looking up: no deadline ends it, so that the sizes of values are looked at before.
+
+use serde_json::json;
+
+use super::fixture::Lab;
+
+/// Each takes minutes to days, and neither a cancel nor the end of its session is heard of. `$long` and `$short` are texts of millions of letters.
+const DEAF: [&str; 15] = [
+    "select length(translate($long, $short, 'y')) as n",
+    "select strpos($long, $short) as n",
+    "select position($short in $long) as n",
+    "select length(replace($long, $short, 'x')) as n",
+    "select length(btrim($long, $short)) as n",
+    "select length(ltrim($long, $short)) as n",
+    "select length(trim(trailing $short from $long)) as n",
+    "select length(split_part($long, $short, 2)) as n",
+    "select cardinality(string_to_array($long, $short)) as n",
+    "select $long like '%' || $short || '%' as n",
+    "select $long ilike '%' || $short as n",
+    "select to_date($long, $short) as n",
+    "select $array && $other as n",
+    "select $array @> $other or $other <@ $array as n",
+    "select $json ?| $words as n",
+];
+
+/// Seen to fail where none is looked at: the first statement does not end.
+#[tokio::test]
+async fn what_no_deadline_ends_is_refused_by_the_sizes_of_its_values() {
+    let lab = Lab::with_timeout("20s").await;
+    for query in DEAF {
+        let query = query
+            .replace("$long", "(select string_agg('aaaaaaaaaa', '') from generate_series(1, 500000))")
+            .replace("$short", "(select string_agg('aaaaaaaaaa', '') || 'b' from generate_series(1, 200000))")
+            .replace("$array", "(select array_agg(g) from generate_series(1, 500000) g)")
+            .replace("$other", "(select array_agg(-g) from generate_series(1, 500000) g)")
+            .replace("$json", "(select jsonb_agg(g::text) from generate_series(1, 300000) g)")
+            .replace("$words", "(select array_agg('x' || g) from generate_series(1, 300000) g)");
+        let (status, code, message) = lab.refused("north", &query, json!({})).await;
+        assert_eq!((status, code.as_str()), (413, "TooLarge"), "{query}: {message}");
+    }
+    let minus = "select x.a - x.b as n from (select jsonb_agg(g::text) as a, array_agg('x' || g) as b from generate_series(1, 300000) g) x";
+    let (status, code, message) = lab.refused("north", minus, json!({})).await;
+    assert_eq!((status, code.as_str()), (400, "InvalidSql"), "{message}");
+    let in_from = "select t from string_to_table('a', (select word from notes limit 1)) t";
+    let (_, code, message) = lab.refused("north", in_from, json!({})).await;
+    assert!(code == "InvalidSql" && message.contains("second argument"), "{message}");
+    let of_rows = "select strpos(max(word), max(region)) as n from notes";
+    let (_, code, message) = lab.refused("north", of_rows, json!({})).await;
+    assert!(code == "InvalidSql" && message.contains("sub-select"), "{message}");
+    let long = "x".repeat(1_001);
+    let (_, code, message) =
+        lab.refused("north", "select id from notes where word like @p", json!({"p": long})).await;
+    assert!(code == "InvalidValue" && message.contains("1000 bytes"), "{message}");
+}
+
+#[tokio::test]
+async fn what_is_bounded_gives_what_it_gave() {
+    let lab = Lab::open().await;
+    let one = "select id, word, region, substring(word, 1, 1) as c, array[word] as w, to_jsonb(array[word]) as j, id as n from notes where id = 2";
+    for (expression, expected) in [
+        ("replace(word, c, 'x')", json!("x2")),
+        ("strpos(word, c)", json!(1)),
+        ("position(c in word)", json!(1)),
+        ("trim(both c from word)", json!("2")),
+        ("ltrim(word, c)", json!("2")),
+        ("translate(word, c, region)", json!("n2")),
+        ("split_part(word, c, 2)", json!("2")),
+        ("cardinality(string_to_array(word, c))", json!(2)),
+        ("word like c || '%'", json!(true)),
+        ("word not ilike '%' || c", json!(true)),
+        ("replace(null, c, 'x')", json!(null)),
+        ("to_date('2024-01-02', 'YYYY-' || case when n = 2 then 'MM-DD' end)", json!("2024-01-02")),
+        ("w && w", json!(true)),
+        ("w @> string_to_array(word, region)", json!(true)),
+        ("j ?| w", json!(true)),
+        ("j ?& w", json!(true)),
+        ("j - word", json!([])),
+        ("n - id", json!(0)),
+        ("n - coalesce(id, 0) - (select max(k.id) from kinds k)", json!(-3)),
+        ("date '2024-01-03' - (n - 1)::int", json!("2024-01-02")),
+        ("'2024-01-03' - date '2024-01-01'", json!(2)),
+        ("n - lag(n, 1, n) over (order by n)", json!(0)),
+    ] {
+        let query = format!("select {expression} as r from ({one}) x");
+        assert_eq!(lab.rows("north", &query).await, json!([{"r": expected}]), "{query}");
+    }
+    for query in [
+        "select n - min(id) as r from (select id, id as n from notes where id = 2) x group by n, n - id having count(*) - max(n) < 5",
+        "select count(*) - 1 as r from notes where replace(word, region, '') = word and id < 4 group by replace(word, region, '')",
+    ] {
+        assert_eq!(lab.rows("north", query).await, json!([{"r": 0}]), "{query}");
+    }
+}
