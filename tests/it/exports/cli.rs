@@ -44,6 +44,13 @@ async fn the_command_line_exports_downloads_lists_resumes_and_cancels() {
         |line: &&str| line.contains("/api/ddl/exports/{id}/file") && line.contains("\"status\":206");
     assert!(log.lines().any(|line| is_part(&line)), "only what was missing: {log}");
 
+    // to standard output, which is a pipe here
+    for target in ["-", "/dev/stdout"] {
+        let arguments = ["export", "--resume", &id, "-o", target];
+        let piped = rowgate(&depot, "plain", folder.path(), &arguments).stdout;
+        assert!(piped == whole, "{target}: {} bytes of {}", piped.len(), whole.len());
+    }
+
     let query = [
         "export",
         "--query",

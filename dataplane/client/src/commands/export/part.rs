@@ -37,7 +37,6 @@ impl Part {
             let file = File::from(stdout.map_err(|error| failed(target, &error))?);
             return Ok(Part { names: None, path: "standard output".into(), file, len: 0, is_done: false });
         }
-        let target = &followed(target)?;
         match fs::metadata(target) {
             Ok(it) if it.is_dir() => {
                 return Err(Failure::Usage(format!("{} is a folder; name a file", target.display())));
@@ -46,10 +45,11 @@ impl Part {
             Ok(it) if !it.is_file() => {
                 let file = OpenOptions::new().write(true).open(target);
                 let file = file.map_err(|error| failed(target, &error))?;
-                return Ok(Part { names: None, path: target.clone(), file, len: 0, is_done: false });
+                return Ok(Part { names: None, path: target.to_owned(), file, len: 0, is_done: false });
             }
             _ => {}
         }
+        let target = followed(target)?;
         let beside = |ending: &str| {
             let mut name = target.as_os_str().to_owned();
             name.push(OsStr::new(ending));
@@ -64,7 +64,7 @@ impl Part {
             Ok((file, len))
         });
         let (file, len) = opened.map_err(|error| failed(&path, &error))?;
-        Ok(Part { names: Some(Names { target: target.clone(), marker }), path, file, len, is_done: false })
+        Ok(Part { names: Some(Names { target, marker }), path, file, len, is_done: false })
     }
 
     /// Notes whose bytes these are.
