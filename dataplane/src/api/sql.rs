@@ -41,6 +41,9 @@ pub(crate) async fn query(
     Ok(if explain { answer::plan(&answered) } else { answer::rows(answered) })
 }
 
+/// A longer query is not read at all.
+const MAX_COUNTED: usize = 64 << 10;
+
 /// The statements that a key writes, of which many may have been refused.
 pub(crate) struct Statements<'c> {
     caller: &'c Caller,
@@ -60,7 +63,11 @@ impl<'c> Statements<'c> {
         let is_refusal = |problem: &Problem| {
             matches!(problem.code, Code::BadRequest | Code::Forbidden | Code::InvalidSql | Code::InvalidValue)
         };
-        if result.as_ref().is_err_and(is_refusal) {
+        if let Err(problem) = &result
+            && is_refusal(problem)
+        {
+            // a value that does not fit was found by PostgreSQL, which the size of the body took no time
+            let n_bytes = if problem.code == Code::InvalidValue { 0 } else { n_bytes.min(MAX_COUNTED) };
             self.caller.tenant.count_refusal(&self.key, n_bytes);
         }
         result

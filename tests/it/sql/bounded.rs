@@ -38,12 +38,31 @@ async fn what_no_deadline_ends_is_refused_by_the_sizes_of_its_values() {
         let (status, code, message) = lab.refused("north", &query, json!({})).await;
         assert_eq!((status, code.as_str()), (413, "TooLarge"), "{query}: {message}");
     }
+    for query in [
+        "select strpos('0'::bit(80000000)::text, '1'::bit(40000000)::text) as n",
+        "select strpos(repeat(repeat('a', 1000), 1000), 1e131071::text) as n",
+        "select length(trim($long, $short)) as n",
+        "select array['x'::char(10000000)] && (select array_agg(g::text::char(5)) from generate_series(1, 1000) g) as n",
+        "select n = any(w) as n from (select 'x'::char(10000000) as n, (select array_agg(g::text::bpchar) from generate_series(1, 100000) g) as w) x",
+    ] {
+        let query = query
+            .replace("$long", "(select string_agg('aaaaaaaaaa', '') from generate_series(1, 500000))")
+            .replace(
+                "$short",
+                "(select string_agg('aaaaaaaaaa', '') || 'b' from generate_series(1, 200000))",
+            );
+        let (status, code, message) = lab.refused("north", &query, json!({})).await;
+        assert_eq!((status, code.as_str()), (413, "TooLarge"), "{query}: {message}");
+    }
     let minus = "select x.a - x.b as n from (select jsonb_agg(g::text) as a, array_agg('x' || g) as b from generate_series(1, 300000) g) x";
     let (status, code, message) = lab.refused("north", minus, json!({})).await;
     assert_eq!((status, code.as_str()), (400, "InvalidSql"), "{message}");
     let in_from = "select t from string_to_table('a', (select word from notes limit 1)) t";
     let (_, code, message) = lab.refused("north", in_from, json!({})).await;
     assert!(code == "InvalidSql" && message.contains("second argument"), "{message}");
+    let rows_of_rows = "select string_to_table(word, region) as t from notes";
+    let (_, code, message) = lab.refused("north", rows_of_rows, json!({})).await;
+    assert!(code == "InvalidSql" && message.contains("gives rows"), "{message}");
     let of_rows = "select strpos(max(word), max(region)) as n from notes";
     let (_, code, message) = lab.refused("north", of_rows, json!({})).await;
     assert!(code == "InvalidSql" && message.contains("sub-select"), "{message}");
@@ -72,6 +91,12 @@ async fn what_is_bounded_gives_what_it_gave() {
         ("to_date('2024-01-02', 'YYYY-' || case when n = 2 then 'MM-DD' end)", json!("2024-01-02")),
         ("w && w", json!(true)),
         ("w @> string_to_array(word, region)", json!(true)),
+        ("word like (region collate \"C\")", json!(false)),
+        ("word collate \"C\" like c || '%'", json!(true)),
+        ("word like c || '!%' escape substring('!' from n::int - 1)", json!(false)),
+        ("word = any(w)", json!(true)),
+        ("word = any(string_to_array(@list, ','))", json!(true)),
+        ("trim(word, c)", json!("2")),
         ("j ?| w", json!(true)),
         ("j ?& w", json!(true)),
         ("j - word", json!([])),
@@ -82,7 +107,8 @@ async fn what_is_bounded_gives_what_it_gave() {
         ("n - lag(n, 1, n) over (order by n)", json!(0)),
     ] {
         let query = format!("select {expression} as r from ({one}) x");
-        assert_eq!(lab.rows("north", &query).await, json!([{"r": expected}]), "{query}");
+        let parameters = if query.contains("@list") { json!({"list": "n2,x"}) } else { json!({}) };
+        assert_eq!(lab.told("north", &query, parameters).await["value"], json!([{"r": expected}]), "{query}");
     }
     for query in [
         "select n - min(id) as r from (select id, id as n from notes where id = 2) x group by n, n - id having count(*) - max(n) < 5",

@@ -67,15 +67,20 @@ fn compares(entity: &Entity, left: &Value, right: &Value) -> bool {
 
 /// Texts of several columns, whose collations may conflict: PostgreSQL finds that out when it compares them.
 fn may_conflict(entity: &Entity, values: &[&Value]) -> bool {
-    let mut fields = BTreeSet::new();
+    let (mut fields, mut others) = (BTreeSet::new(), Vec::new());
     for value in values {
-        value.fields(&mut |field| {
-            fields.insert(field);
-        });
+        match value {
+            Value::Referenced(of) => {
+                others.extend(of.references.last().map(|last| last.entity.fields[of.field].ty.base_oid));
+            }
+            _ => value.fields(&mut |field| {
+                fields.insert(field);
+            }),
+        }
     }
-    let n_others = values.iter().filter(|value| matches!(value, Value::Referenced(_))).count();
-    let has_collation = |field: &usize| !WITHOUT_COLLATION.contains(&entity.fields[*field].ty.base_oid);
-    1 < fields.len() + n_others && fields.iter().any(has_collation)
+    let own = fields.iter().map(|field| entity.fields[*field].ty.base_oid);
+    let columns: Vec<u32> = own.chain(others).collect();
+    1 < columns.len() && columns.iter().any(|oid| !WITHOUT_COLLATION.contains(oid))
 }
 
 /// A decimal beside a float becomes a float, out of whose range it may be.

@@ -5,10 +5,11 @@
 use std::mem::replace;
 
 use sqlparser::ast::{
-    BinaryOperator as B, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SelectItem,
-    SetExpr, Value,
+    ArrayElemTypeDef, BinaryOperator as B, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, SelectItem, SetExpr, Value,
 };
 
+use super::allowed::functions::IN_FROM;
 use super::refusal::Checked;
 use super::walk::Walk;
 
@@ -75,6 +76,7 @@ const OF_ARRAYS: &[&str] = &[
     "nullif",
     "percentile_disc",
     "regexp_match",
+    "regexp_matches",
     "regexp_split_to_array",
     "string_to_array",
     "trim_array",
@@ -84,8 +86,10 @@ impl Walk<'_> {
     /// The expression, once the sizes of its operands were looked at where they may be large. `has_aggregate`: one of them is made of rows.
     pub(super) fn bounded(&mut self, expr: &mut Expr, has_aggregate: bool) -> Checked {
         match expr {
-            Expr::Like { expr: text, pattern, .. } | Expr::ILike { expr: text, pattern, .. } => {
-                let operands = vec![&mut **text, &mut **pattern];
+            Expr::Like { expr: text, pattern, escape_char, .. }
+            | Expr::ILike { expr: text, pattern, escape_char, .. } => {
+                let mut operands = vec![&mut **text, &mut **pattern];
+                operands.extend(escape_char.as_deref_mut());
                 let columns = self.columns(operands, OF_TEXT)?;
                 self.enclose(expr, columns, has_aggregate)
             }
@@ -95,8 +99,15 @@ impl Walk<'_> {
                 let columns = self.columns(vec![&mut **left, &mut **right], size)?;
                 self.enclose(expr, columns, has_aggregate)
             }
-            Expr::AnyOp { compare_op: op, right, .. } | Expr::AllOp { compare_op: op, right, .. } => {
-                let Some(size) = size_for(op) else { return Ok(()) };
+            Expr::AnyOp { compare_op: op, left, right, .. } | Expr::AllOp { compare_op: op, left, right } => {
+                let Some(size) = size_for(op) else {
+                    // the rows of a query are ones between which PostgreSQL looks up
+                    if is_of_given(right) || matches!(**right, Expr::Subquery(_)) {
+                        return Ok(());
+                    }
+                    let columns = self.columns(vec![&mut **left, &mut **right], OF_SET)?;
+                    return self.enclose(expr, columns, has_aggregate);
+                };
                 let message = "beside any and all such an operator needs a list that is written in the query, or given for a parameter";
                 let is_short = self.is_short(right, size)?;
                 self.need(is_short, "length", message)
@@ -105,10 +116,14 @@ impl Walk<'_> {
                 let columns = self.columns(vec![&mut **r#in, &mut **part], OF_TEXT)?;
                 self.enclose(expr, columns, has_aggregate)
             }
-            Expr::Trim { expr: text, trim_what: Some(what), .. } => {
-                let columns = self.columns(vec![&mut **text, &mut **what], OF_TEXT)?;
+            Expr::Trim { expr: text, trim_what, trim_characters, .. } => {
+                let mut operands = vec![&mut **text];
+                operands.extend(trim_what.as_deref_mut());
+                operands.extend(trim_characters.iter_mut().flatten());
+                let columns = self.columns(operands, OF_TEXT)?;
                 self.enclose(expr, columns, has_aggregate)
             }
+            Expr::Function(function) if gives_rows(function) => self.bounded_in_from(function),
             Expr::Function(function) => {
                 let Some(operands) = long_arguments(function) else { return Ok(()) };
                 let columns = self.columns(operands, OF_TEXT)?;
@@ -121,24 +136,24 @@ impl Walk<'_> {
     /// As [`Walk::bounded`], of a function in FROM, whose arguments no sub-select may stand for.
     pub(super) fn bounded_in_from(&mut self, function: &mut Function) -> Checked {
         let Some(operands) = long_arguments(function) else { return Ok(()) };
-        let message =
-            "in FROM its second argument is one that is written in the query, or given for a parameter";
+        let message = "the second argument of a function that gives rows is written in the query, or given for a parameter";
         let [_, second, ..] = operands.as_slice() else { return Ok(()) };
         let is_short = self.is_short(second, OF_TEXT)?;
         self.need(is_short, "length", message)
     }
 
-    /// Puts columns of a sub-select in place of the operands; `None`: the second one is short.
+    /// Puts columns of a sub-select in place of the operands; `None`: the second one is short, or there is none.
     fn columns(&mut self, operands: Vec<&mut Expr>, size: Size) -> Checked<Option<Columns>> {
-        let is_long = |operand: &&mut Expr| !is_constant(operand);
-        let [first, second, ..] = operands.as_slice() else { return Ok(None) };
-        if self.is_short(second, size)? || ![first, second].into_iter().any(is_long) {
+        let [_, second, ..] = operands.as_slice() else { return Ok(None) };
+        if self.is_short(second, size)? {
             return Ok(None);
         }
         let mut columns = Columns { values: Vec::new(), sizes: Vec::new() };
-        for (operand, name) in operands.into_iter().zip(NAMES) {
-            // the type of a constant is found by what it stands beside
-            if !is_constant(operand) {
+        for (i, (operand, name)) in operands.into_iter().zip(NAMES).enumerate() {
+            let operand = within_collation(operand);
+            // the type of what is given is found by what it stands beside; a long constant would be worked out while planning
+            let is_long_text = i == 1 && size.max_short == MAX_SHORT;
+            if !is_given(operand) || is_long_text {
                 let ident = |name| Ident::with_quote('"', name);
                 let column = Expr::CompoundIdentifier(vec![ident("sized"), ident(name)]);
                 let value = replace(operand, column);
@@ -147,18 +162,20 @@ impl Walk<'_> {
             columns.sizes.push(format!("\"pg_catalog\".\"{}\"({operand})", size.function));
         }
         columns.sizes.truncate(2);
+        let message = "this constant is too long here: give it for a parameter";
+        self.need(!columns.values.is_empty(), "length", message)?;
         Ok(Some(columns))
     }
 
     fn enclose(&mut self, expr: &mut Expr, columns: Option<Columns>, has_aggregate: bool) -> Checked {
         let Some(Columns { values, sizes }) = columns else { return Ok(()) };
-        let message = "beside a value that is not written in the query this needs one of a row: work out the aggregate or window function in a sub-select";
+        let message = "beside a value that is not written in the query this needs one of a row: work out the aggregate, the window function or the function that gives rows in a sub-select";
         self.need(!has_aggregate, "length", message)?;
         let [a, b] = sizes.as_slice() else { return Ok(()) };
         // PostgreSQL raises 54000 for a text that is too long for any; of a constant it would do so while it plans
         let text = format!(
             "(SELECT {expr} FROM (SELECT {} OFFSET 0) AS \"sized\" WHERE CASE WHEN coalesce({a}::BIGINT * {b}, 0) <= {MAX_PRODUCT} THEN true \
-             ELSE \"pg_catalog\".\"repeat\"(' ', 1073741823 + coalesce({a}, 0) + coalesce({b}, 0)) IS NULL END)",
+             ELSE \"pg_catalog\".\"repeat\"(' ', least(1073741823::BIGINT + coalesce({a}, 0) + coalesce({b}, 0), 2147483647)::INT) IS NULL END)",
             values.join(", ")
         );
         *expr = self.read_again(&text)?;
@@ -183,7 +200,7 @@ impl Walk<'_> {
 
     /// Written in the text, or to be given for parameters that are looked at then.
     fn is_short(&mut self, expr: &Expr, size: Size) -> Checked<bool> {
-        if !is_constant(expr) || size.max_short < expr.to_string().len() {
+        if !is_given(expr) || size.max_short < expr.to_string().len() {
             return Ok(false);
         }
         let mut parameters = Vec::new();
@@ -257,22 +274,74 @@ fn placeholders(expr: &Expr, found: &mut Vec<String>) {
             placeholders(left, found);
             placeholders(right, found);
         }
+        Expr::Collate { expr: inner, .. } => placeholders(inner, found),
         Expr::Array(array) => array.elem.iter().for_each(|it| placeholders(it, found)),
         _ => {}
     }
 }
 
-/// No row is needed to work it out.
-fn is_constant(expr: &Expr) -> bool {
+/// A value that is as long as it is written, or as the value that is given for its parameter.
+fn is_given(expr: &Expr) -> bool {
     match expr {
-        Expr::Value(_) | Expr::TypedString(_) | Expr::Interval(_) => true,
-        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } | Expr::Cast { expr: inner, .. } => {
-            is_constant(inner)
+        Expr::Value(value) => {
+            !matches!(&value.value, Value::Number(digits, _) if digits.contains(['e', 'E']))
         }
-        Expr::BinaryOp { left, op: _, right } => is_constant(left) && is_constant(right),
-        Expr::Array(array) => array.elem.iter().all(is_constant),
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => is_given(inner),
+        Expr::BinaryOp { left, op: B::StringConcat, right } => is_given(left) && is_given(right),
+        Expr::Array(array) => array.elem.iter().all(is_given),
+        Expr::Cast { expr, data_type, .. } => is_text(expr) && !makes_longer(data_type),
         _ => false,
     }
+}
+
+/// No row is needed to work it out.
+fn is_of_given(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) | Expr::TypedString(_) => true,
+        Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => is_of_given(inner),
+        Expr::Array(array) => array.elem.iter().all(is_of_given),
+        Expr::Function(function) => match &function.args {
+            FunctionArguments::List(list) => list.args.iter().all(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => is_of_given(expr),
+                _ => false,
+            }),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// A number has up to 131,072 digits more than are written.
+fn is_text(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => !matches!(value.value, Value::Number(..)),
+        Expr::Nested(inner) => is_text(inner),
+        _ => false,
+    }
+}
+
+fn makes_longer(ty: &DataType) -> bool {
+    use DataType as T;
+    match ty {
+        T::Array(ArrayElemTypeDef::SquareBracket(element, _)) => makes_longer(element),
+        T::Text | T::Varchar(_) | T::Uuid | T::JSON | T::JSONB | T::Bytea => false,
+        T::SmallInt(_) | T::Int(_) | T::Integer(_) | T::BigInt(_) | T::Int2(_) | T::Int4(_) | T::Int8(_) => {
+            false
+        }
+        _ => true,
+    }
+}
+
+/// A collation that is written holds for what stands beside, which one of a sub-select's column would not.
+fn within_collation(expr: &mut Expr) -> &mut Expr {
+    match expr {
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => within_collation(inner),
+        other => other,
+    }
+}
+
+fn gives_rows(function: &Function) -> bool {
+    function.name.0.last().and_then(|it| it.as_ident()).is_some_and(|it| IN_FROM.contains(&it.value.as_str()))
 }
 
 /// It is known to be no array, whatever the types of columns.
@@ -287,7 +356,7 @@ fn is_scalar(expr: &Expr) -> bool {
         | Expr::Position { .. }
         | Expr::AtTimeZone { .. } => true,
         Expr::BinaryOp { op, .. } => matches!(op, B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo),
-        Expr::Cast { data_type, .. } => !matches!(data_type, sqlparser::ast::DataType::Array(_)),
+        Expr::Cast { data_type, .. } => !matches!(data_type, DataType::Array(_)),
         Expr::Function(function) => {
             let name = function.name.0.last().and_then(|it| it.as_ident());
             name.is_some_and(|it| !OF_ARRAYS.contains(&it.value.as_str()))

@@ -6,7 +6,9 @@ use sqlparser::ast::{
     Value, WindowFrame, WindowFrameBound, WindowSpec, WindowType,
 };
 
-use super::allowed::functions::{BOUNDED, GRAMMAR, MAX_LENGTH, NOW, is_aggregate, is_allowed, postgres_way};
+use super::allowed::functions::{
+    BOUNDED, GRAMMAR, IN_FROM, MAX_LENGTH, NOW, is_aggregate, is_allowed, postgres_way,
+};
 use super::names::{parts, place, quote};
 use super::refusal::{Checked, Refusal};
 use super::walk::Walk;
@@ -68,7 +70,8 @@ impl Walk<'_> {
             Some(WindowType::NamedWindow(name)) => quote(name).map(|_| ())?,
             None => {}
         }
-        self.aggregates += usize::from(over.is_some() || is_aggregate(&called));
+        let is_of_rows = over.is_some() || is_aggregate(&called) || IN_FROM.contains(&called.as_str());
+        self.aggregates += usize::from(is_of_rows);
         self.functions.insert(called.clone());
         Ok(called)
     }

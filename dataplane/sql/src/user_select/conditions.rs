@@ -34,6 +34,8 @@ pub(super) struct Conditions {
     has_wildcard: bool,
     /// Something may mean a column of the SELECT: a name in an order or a group, a number there, DISTINCT.
     means_output: bool,
+    /// Whichever column of the SELECT it is.
+    means_each: bool,
     /// Columns of the SELECT that are columns of a table.
     outputs: BTreeSet<String>,
     /// What the text calls columns of the SELECT.
@@ -44,6 +46,8 @@ pub(super) struct Conditions {
     compared: BTreeSet<String>,
     /// Columns beside each other.
     joined: BTreeSet<String>,
+    /// Columns of two tables that become one.
+    merged: BTreeSet<String>,
     /// What the text calls its tables, which is also the name of a row.
     tables: BTreeSet<String>,
     /// Parameters that stand beside a column, with whose type PostgreSQL reads them.
@@ -61,6 +65,7 @@ impl Conditions {
                 !self.tables.contains(name) && !types.is_empty() && types.into_iter().all(is_plain)
             })
         };
+        let are_equal = |name: &String| types(name).windows(2).all(|two| two[0] == two[1]);
         let is_term = |name: &String| {
             let types = types(name);
             let is_named = self.aliases.contains(name) || !types.is_empty() && !self.tables.contains(name);
@@ -68,11 +73,14 @@ impl Conditions {
         };
         let is_used_again = |parameter: &String| self.uses.get(parameter).is_some_and(|uses| 1 < *uses);
         self.others
+            || self.means_each && self.has_wildcard
             || self.means_output && (self.may_output_raise || !are(&self.outputs, is_compared_totally))
             || !self.terms.iter().all(is_term)
             || self.beside.iter().any(is_used_again)
             || !are(&self.compared, is_compared_totally)
             || !are(&self.joined, is_joined_totally)
+            || !are(&self.merged, is_joined_totally)
+            || !self.merged.iter().all(are_equal)
     }
 
     pub(super) fn name_table(&mut self, name: &str) {
@@ -83,8 +91,9 @@ impl Conditions {
         *self.uses.entry(name.to_owned()).or_default() += 1;
     }
 
+    /// Of USING.
     pub(super) fn join(&mut self, name: &str) {
-        self.joined.insert(name.to_owned());
+        self.merged.insert(name.to_owned());
     }
 
     /// Something that is not looked into: sub-selects, functions in FROM, windows.
@@ -130,7 +139,7 @@ impl Conditions {
     /// Whichever column of the SELECT is meant, or all of them.
     pub(super) fn each_output(&mut self) {
         self.means_output = true;
-        self.others |= self.has_wildcard;
+        self.means_each = true;
     }
 
     /// Of LIMIT and OFFSET.
@@ -185,6 +194,8 @@ impl Conditions {
             (Expr::Nested(left), right) => return self.pair(left, right),
             (left, Expr::Nested(right)) => return self.pair(left, right),
             (Expr::Tuple(left), Expr::Tuple(right)) if left.len() == right.len() => {
+                // one within another is a record, which is compared as a whole
+                self.others |= left.iter().chain(right).any(is_tuple);
                 return left.iter().zip(right).for_each(|(left, right)| self.pair(left, right));
             }
             _ => {}
@@ -203,7 +214,17 @@ impl Conditions {
 
     fn compare(&mut self, column: &str, constant: &Expr) {
         self.compared.insert(column.to_owned());
-        self.beside.extend(parameter(constant).map(str::to_owned));
+        if let Some(name) = parameter(constant) {
+            // one that is written once may be compared several times: @x between a and b
+            self.others |= !self.beside.insert(name.to_owned());
+        }
+    }
+}
+
+fn is_tuple(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_tuple(inner),
+        _ => matches!(expr, Expr::Tuple(_)),
     }
 }
 

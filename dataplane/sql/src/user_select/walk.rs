@@ -35,7 +35,7 @@ pub(crate) struct Walk<'a> {
     pub(super) types: BTreeSet<String>,
     /// The parameters whose values may have no more than so many bytes.
     pub(super) short: BTreeMap<String, usize>,
-    /// How many aggregates and window functions were met in the query that is walked.
+    /// How many aggregates, window functions and functions that give rows were met in the query that is walked.
     pub(super) aggregates: usize,
     pub(super) conditions: Conditions,
 }

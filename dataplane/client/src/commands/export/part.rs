@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
@@ -32,7 +33,7 @@ const STDOUT: &str = "-";
 impl Part {
     /// Keeps the bytes of `resumed`, if they are that job's; other bytes are dropped.
     pub(super) fn open(target: &Path, resumed: Option<&str>) -> Result<Part, Failure> {
-        if target == Path::new(STDOUT) {
+        if [STDOUT, "/dev/stdout", "/proc/self/fd/1", "/dev/fd/1"].iter().any(|it| target == Path::new(it)) {
             let stdout = std::io::stdout().as_fd().try_clone_to_owned();
             let file = File::from(stdout.map_err(|error| failed(target, &error))?);
             return Ok(Part { names: None, path: "standard output".into(), file, len: 0, is_done: false });
@@ -60,6 +61,10 @@ impl Part {
             resumed.is_some_and(|id| fs::read_to_string(&marker).is_ok_and(|text| text.trim() == id));
         let file = OpenOptions::new().write(true).create(true).truncate(!is_ours).open(&path);
         let opened = file.and_then(|mut file| {
+            // who may not read what is replaced may not read what replaces it
+            if let Ok(replaced) = fs::metadata(&target) {
+                file.set_permissions(fs::Permissions::from_mode(replaced.permissions().mode() | 0o200))?;
+            }
             let len = file.seek(SeekFrom::End(0))?;
             Ok((file, len))
         });
@@ -101,12 +106,10 @@ impl Part {
         cleared.map_err(|error| failed(&self.path, &error))
     }
 
-    /// The whole file takes its name, and the permissions of the one that it replaces.
+    /// The whole file takes its name.
     pub(super) fn finish(mut self) -> Result<u64, Failure> {
         if let Some(Names { target, marker }) = &self.names {
-            let permissions = fs::metadata(target).map(|it| it.permissions());
-            let kept = permissions.map_or(Ok(()), |it| self.file.set_permissions(it));
-            let done = kept.and_then(|()| self.file.sync_all()).and_then(|()| fs::rename(&self.path, target));
+            let done = self.file.sync_all().and_then(|()| fs::rename(&self.path, target));
             done.map_err(|error| failed(target, &error))?;
             let _may_be_missing = fs::remove_file(marker);
         }
@@ -141,8 +144,6 @@ fn failed(path: &Path, error: &std::io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {

@@ -56,6 +56,7 @@ fn all_else_may_raise() {
         "select distinct * from v",
         "select distinct doc from v",
         "select distinct on (1) 1 / n from v",
+        "select distinct on (1) * from v",
         "select distinct on (n) 1 / n as n from v",
         "select 1 / n as a from v order by a",
         "select 1 / n from v order by 1",
@@ -88,11 +89,15 @@ fn all_else_may_raise() {
         "select v.id from v join o on v.num = o.float",
         "select id from v where (case when word = 'x' then 1e400 else 1 end) < 1",
         "select id from v where num = @x and float = @x",
+        "select id from v where word = 'x' and @p in (float, num)",
+        "select id from v where @p between id and num",
         // collations that conflict
         "select v.id from v join o on v.word = o.word",
         "select id from v where word collate \"C\" = 'x'",
         // functions that take a row, and types that are compared by what they are made of
         "select id from v where doc = doc",
+        "select id from v where word <> 'x' or ((n, id), id) = ((1, 1), 1)",
+        "select id from v where (id, (n, id)) in ((1, ((1, 1))))",
         "select id from v where v = '(1)'",
         "select id from v as s where s = '(1)'",
         "select id from v where v.hash_record = 1",
