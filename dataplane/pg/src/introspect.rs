@@ -100,6 +100,7 @@ async fn read_tenant_db(conn: &mut PgConnection, has_records: bool) -> Result<Te
         default_acl_in: routines::default_acl_in(&mut snapshot).await.map_err(of("pg_default_acl"))?,
         shown_statements: routines::shown_statements(&mut snapshot).await.map_err(of("pg_extension"))?,
         unconfined: routines::unconfined(&mut snapshot).await.map_err(of("pg_proc"))?,
+        json_casts: routines::json_casts(&mut snapshot).await.map_err(of("pg_cast"))?,
         public_rights: hardening::public_rights(&mut snapshot).await.map_err(of("pg_proc"))?,
         ..TenantDb::default()
     };

@@ -15,13 +15,15 @@ mod record;
 mod relationship;
 mod routine;
 mod scope;
+mod views;
 
-pub use build::{ColumnInfo, TableColumns, ViewInfo, build};
+pub use build::{ColumnInfo, TableColumns, ViewInfo, WITHOUT_EQUALITY, build};
 pub use nesting::{MAX_NESTING, Structures, TypeRow};
 pub use record::{Action, EntityRecord, PermissionRecord, RelationshipRecord, ThroughRecord};
 pub use relationship::{Link, Relationship, Through};
 pub use routine::{Mode, Output, Param, Returns, Routine, RoutineInfo, RoutineKind, Volatility};
 pub use scope::{ClosedEntity, Protocol, Rights, Scope};
+pub use views::{Definitions, RelationName};
 
 /// A tenant's entities and permission sets at one generation of `dl.state`.
 #[derive(Debug, Clone, Default)]
@@ -330,6 +332,8 @@ pub struct Field {
     pub labels: Vec<String>,
     /// The columns of the table from which it is generated; empty where it is not.
     pub made_of: Vec<Ident>,
+    /// The view works it out, or it may: that may raise for a row that the view hides.
+    pub is_worked_out: bool,
     /// A new row may be given a value: always but in a view that works the field out.
     pub insertable: bool,
     /// Likewise of a row that is there.

@@ -225,14 +225,21 @@ fn single_rows(
                 column(sql.lit(word), entity, field);
                 word = ", ";
             }
+            let (inside, outside) = if fence.sorts { (None, after) } else { (after, None) };
             // the position may be one of rows that are joined
-            let within = if after.is_some() { nested::of_order(query) } else { Vec::new() };
-            source(sql, query, fence.inside.as_ref(), after, &within, around);
+            let within = if inside.is_some() { nested::of_order(query) } else { Vec::new() };
+            source(sql, query, fence.inside.as_ref(), inside, &within, around);
             // PostgreSQL moves no condition below an OFFSET.
             sql.lit(" offset 0) t");
             nested::join(sql, entity, joins);
-            sql.lit(" where ");
-            predicate::write(sql, entity, &fence.outside, false);
+            let mut word = " where ";
+            if let Some(outer) = &fence.outside {
+                predicate::write(sql.lit(word), entity, outer, outside.is_some());
+                word = " and ";
+            }
+            if let Some(position) = outside {
+                page::after(sql.lit(word), query, position);
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! SQL that a key sends itself: what runs in its own sessions, and which tables it may name there.
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +43,19 @@ impl KeyContext {
 
     /// The SELECT over what the key may read of its tables.
     pub(crate) fn text_of(&self, select: &UserSelect) -> Arc<str> {
-        select.sql(|relation| self.readable(select, relation)).into_parts().0.into()
+        let is_fenced = self.is_fenced(select);
+        select.sql(|relation| self.readable(relation, &is_fenced)).into_parts().0.into()
+    }
+
+    /// The statement that shows how PostgreSQL would run it.
+    pub(crate) fn explain_of(&self, select: &UserSelect) -> Arc<str> {
+        let is_fenced = self.is_fenced(select);
+        select.explain(|relation| self.readable(relation, &is_fenced)).into_parts().0.into()
+    }
+
+    /// Whether views of the SELECT are worked out before its conditions. Asked of a view alone, and once.
+    fn is_fenced<'a>(&'a self, select: &'a UserSelect) -> LazyCell<bool, impl FnOnce() -> bool + 'a> {
+        LazyCell::new(|| select.may_raise(|column| self.types_of(select, column)))
     }
 
     /// As [`KeyContext::query`], of a statement that was compiled or checked.
@@ -84,7 +97,11 @@ impl KeyContext {
     }
 
     /// What stands for a table that the SELECT names; `None`: it is none of an entity.
-    pub(crate) fn readable(&self, select: &UserSelect, relation: &Relation) -> Option<Readable> {
+    fn readable<F: FnOnce() -> bool>(
+        &self,
+        relation: &Relation,
+        is_fenced: &LazyCell<bool, F>,
+    ) -> Option<Readable> {
         let scope = self.snapshot.scope(&self.key);
         let rights = |entity: &Entity| scope.entities.get(&entity.name).filter(|it| it.read.contains(&true));
         let entities = self.snapshot.catalog.entities.values().filter(|entity| is_named(entity, relation));
@@ -95,8 +112,11 @@ impl KeyContext {
         let (schema, table) =
             all.first().map(|(entity, _)| (entity.schema.clone(), entity.object.clone()))?;
         let is_view = all.iter().any(|(entity, _)| entity.kind == EntityKind::View);
-        let is_fenced = is_view && select.may_raise(|column| self.types_of(select, column));
-        let same = all.into_iter().filter(|(entity, _)| entity.schema == schema);
+        let is_fenced = is_view && **is_fenced;
+        let same: Vec<_> = all.into_iter().filter(|(entity, _)| entity.schema == schema).collect();
+        let flags = same.iter().map(|(entity, _)| entity.hidden_by().map(|flag| &entity.fields[flag].column));
+        // an entity of the same table that hides none shows them all
+        let hidden_by = flags.reduce(|one, other| one.and(other)).flatten().cloned();
         let mut columns: Vec<(Ident, bool)> = Vec::new();
         for (entity, rights) in same {
             for (field, may) in entity.fields.iter().zip(&rights.read) {
@@ -112,7 +132,7 @@ impl KeyContext {
                 Some(columns.into_iter().filter(|(_, is_read)| *is_read).map(|(column, _)| column).collect())
             }
         };
-        Some(Readable { schema, table, columns, is_fenced })
+        Some(Readable { schema, table, columns, is_fenced, hidden_by })
     }
 
     /// The types of the columns of this name that tables of the SELECT have; none where it names one that is no entity's.
@@ -126,6 +146,7 @@ impl KeyContext {
         let of = |field: &Field| ColumnType {
             base_oid: field.ty.base_oid,
             is_enum: field.ty.kind == TypeKind::Enum,
+            is_worked_out: field.is_worked_out,
         };
         fields.filter(|field| field.column.as_str() == column).map(of).collect()
     }

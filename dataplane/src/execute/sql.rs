@@ -111,7 +111,7 @@ impl Attempt for Select<'_> {
         }
         let typing = Arc::new(SqlTyping::new(caller.tenant.clone(), context, arguments, as_json));
         let text = match *explain {
-            true => select.explain(|relation| context.readable(select, relation)).into_parts().0.into(),
+            true => context.explain_of(select),
             false => context.text_of(select),
         };
         let query = Query {

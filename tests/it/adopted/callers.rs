@@ -14,7 +14,7 @@ const QUERY: &str = "select id from app.orders limit 1";
 const SPENT: &str = "create function app.spent(place text) returns bigint stable language sql
     as 'select count(*) from app.orders where region = place'";
 /// What reads every row for its caller: by itself, within an aggregate that PUBLIC may execute, and by a view of the owner's.
-const UNCONFINED: [(&str, &str); 3] = [
+const UNCONFINED: [(&str, &str); 4] = [
     (
         "create function app.total() returns bigint security definer language sql as 'select count(*) from app.orders'",
         "revoke execute on routine app.total() from public;",
@@ -25,6 +25,15 @@ const UNCONFINED: [(&str, &str); 3] = [
          revoke execute on routine app.add(bigint, bigint) from public;
          create aggregate app.all_of(bigint) (sfunc = app.add, stype = bigint)",
         "revoke execute on routine app.all_of(bigint) from public;",
+    ),
+    // PostgreSQL asks for no right on it
+    (
+        "create type app.mood as enum ('good');
+         create function app.mood_json(app.mood) returns json security definer language sql
+            as 'select json_agg(o) from app.orders o';
+         revoke execute on routine app.mood_json(app.mood) from public;
+         create cast (app.mood as json) with function app.mood_json(app.mood)",
+        "drop cast (app.mood as json);",
     ),
     ("grant select on app.totals to public", "revoke select on app.totals from public;"),
 ];

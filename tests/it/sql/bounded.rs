@@ -5,7 +5,7 @@ use serde_json::json;
 use super::fixture::Lab;
 
 /// Each takes minutes to days, and neither a cancel nor the end of its session is heard of. `$long` and `$short` are texts of millions of letters.
-const DEAF: [&str; 15] = [
+const DEAF: [&str; 25] = [
     "select length(translate($long, $short, 'y')) as n",
     "select strpos($long, $short) as n",
     "select position($short in $long) as n",
@@ -21,6 +21,16 @@ const DEAF: [&str; 15] = [
     "select $array && $other as n",
     "select $array @> $other or $other <@ $array as n",
     "select $json ?| $words as n",
+    "select jsonb_path_exists($pairs, '$.a[*] == $.b[*]') as n",
+    "select $pairs @@ '$.a[*] == $.b[*]' as n",
+    "select $pairs @? '$ ? (@.a[*] == @.b[*])' as n",
+    "select jsonb_path_match('{}', '$a[*] == $b[*]', $pairs) as n",
+    "select $long < any(string_to_array($short, 'a')) as n",
+    "select $long collate \"C\" >= all(array['a', $short, 'c']) as n",
+    "select strpos($long, repeat('a', 1000)) as n",
+    "select strpos(x, '$needle') as n from (select $long as x) x",
+    "with x as (select $long as x) select x ~~ any(array['%$needle%']) as n from x",
+    "select ts_rank((select string_agg('w' || g || ':1,2,3,4,5', ' ') from generate_series(1, 50000) g)::tsvector, plainto_tsquery('simple', (select string_agg('w' || g, ' ') from generate_series(1, 2000) g))) as n",
 ];
 
 /// Seen to fail where none is looked at: the first statement does not end.
@@ -29,8 +39,10 @@ async fn what_no_deadline_ends_is_refused_by_the_sizes_of_its_values() {
     let lab = Lab::with_timeout("20s").await;
     for query in DEAF {
         let query = query
+            .replace("$needle", &"a".repeat(200))
             .replace("$long", "(select string_agg('aaaaaaaaaa', '') from generate_series(1, 500000))")
             .replace("$short", "(select string_agg('aaaaaaaaaa', '') || 'b' from generate_series(1, 200000))")
+            .replace("$pairs", "(select jsonb_build_object('a', jsonb_agg(g), 'b', jsonb_agg(-g)) from generate_series(1, 100000) g)")
             .replace("$array", "(select array_agg(g) from generate_series(1, 500000) g)")
             .replace("$other", "(select array_agg(-g) from generate_series(1, 500000) g)")
             .replace("$json", "(select jsonb_agg(g::text) from generate_series(1, 300000) g)")
@@ -66,6 +78,40 @@ async fn what_no_deadline_ends_is_refused_by_the_sizes_of_its_values() {
     let of_rows = "select strpos(max(word), max(region)) as n from notes";
     let (_, code, message) = lab.refused("north", of_rows, json!({})).await;
     assert!(code == "InvalidSql" && message.contains("sub-select"), "{message}");
+    for (query, says) in [
+        ("select jsonb_path_exists('{}', '$.a[0 to last, 0 to last] == $.b') as n", "no list of subscripts"),
+        ("select jsonb_path_exists('{}', word) as n from notes", "a jsonpath is written in the query"),
+        (
+            "select jsonb_path_exists('{}', ('$.a == ' || word)::jsonpath) as n from notes",
+            "a jsonpath is written in the query",
+        ),
+        ("select '{}' @? '$.a == $.b'::jsonpath as n", "without a type"),
+        (
+            "select to_jsonb(word) @@ coalesce(null, '$'::jsonpath, '$.a == $.b') as n from notes",
+            "a cast to jsonpath",
+        ),
+        ("select to_jsonb(word) @@ (select '$.a'::jsonpath) as n from notes", "a cast to jsonpath"),
+        ("select x from jsonb_path_query('{}', '$.a == $.b') x", "jsonb_path_query_array"),
+        (
+            "select ts_headline('simple', word, 'a', 'MaxFragments = 1000') as n from notes",
+            "at most 3 digits",
+        ),
+        (
+            "select ts_headline(word, to_tsquery('a'), 'maxwords=''1000''') as n from notes",
+            "at most 3 digits",
+        ),
+        (
+            "select ts_headline('simple', word, to_tsquery('a'), region) as n from notes",
+            "written in the query",
+        ),
+    ] {
+        let (_, code, message) = lab.refused("north", query, json!({})).await;
+        assert!(code == "InvalidSql" && message.contains(says), "{query}: {message}");
+    }
+    for query in ["select '{}' @? @p as n", "select jsonb_path_exists('{}', @p::jsonpath) as n"] {
+        let (_, code, message) = lab.refused("north", query, json!({"p": "$.a == $.b"})).await;
+        assert!(code == "InvalidValue" && message.contains("compares two paths"), "{query}: {message}");
+    }
     let long = "x".repeat(1_001);
     let (_, code, message) =
         lab.refused("north", "select id from notes where word like @p", json!({"p": long})).await;
@@ -104,10 +150,33 @@ async fn what_is_bounded_gives_what_it_gave() {
         ("n - coalesce(id, 0) - (select max(k.id) from kinds k)", json!(-3)),
         ("date '2024-01-03' - (n - 1)::int", json!("2024-01-02")),
         ("'2024-01-03' - date '2024-01-01'", json!(2)),
+        ("jsonb_path_exists(j, '$[*] ? (@ == \"n2\")')", json!(true)),
+        ("jsonb_path_exists(jsonb_build_object('a', j), '$.a[*] == $.a[0]')", json!(true)),
+        ("jsonb_path_query_array(j, '$[*] ? (@ == $x)', jsonb_build_object('x', word))", json!(["n2"])),
+        ("jsonb_path_match('{\"a\": 1, \"b\": 2}', '$.a < $.b')", json!(true)),
+        ("jsonb_path_exists(path => '$.a == $.b', target => to_jsonb(n), silent => true)", json!(true)),
+        ("j @? @list", json!(true)),
+        ("j @@ '$[0] == \"n2\"'::jsonpath", json!(true)),
+        ("to_tsvector('simple', word) @@ to_tsquery('simple', c || '2')", json!(true)),
+        ("ts_headline('simple', word, to_tsquery('simple', word))", json!("<b>n2</b>")),
+        ("ts_headline(word, 'n2'::tsquery, 'StartSel=_, StopSel=_, MaxWords=100')", json!("_n2_")),
+        ("ts_rank(to_tsvector('simple', word), plainto_tsquery('simple', @list)) < 0.01", json!(true)),
+        (
+            "ts_rank('{0.1,0.2,0.3,0.4}', to_tsvector('simple', word), to_tsquery('simple', word), 1) > 0",
+            json!(true),
+        ),
+        ("n < any(array[1, 5])", json!(true)),
+        ("word >= all(string_to_array(@list, ','))", json!(true)),
+        ("word like @list", json!(false)),
         ("n - lag(n, 1, n) over (order by n)", json!(0)),
     ] {
         let query = format!("select {expression} as r from ({one}) x");
-        let parameters = if query.contains("@list") { json!({"list": "n2,x"}) } else { json!({}) };
+        let list = match expression {
+            _ if expression.contains("@?") => "$[0]",
+            _ if expression.contains(">=") => "a,b",
+            _ => "n2,x",
+        };
+        let parameters = if query.contains("@list") { json!({"list": list}) } else { json!({}) };
         assert_eq!(lab.told("north", &query, parameters).await["value"], json!([{"r": expected}]), "{query}");
     }
     for query in [

@@ -36,21 +36,29 @@ impl Lab {
 
     /// As [`Lab::open`], with a view `shown` that `north` may read, of the table `marked`: of its three rows it hides the one with `hidden_three`.
     pub(super) async fn with_view() -> Lab {
-        const SCRIPT: &str = "    create table lab.marked (id int primary key, word text not null);
+        const SCRIPT: &str = "    create domain lab.document as json;
+    create table lab.marked (id int primary key, word text not null, n int generated always as (id - 3) stored, docs lab.document[]);
     insert into lab.marked values (1, 'one'), (2, 'two'), (3, 'hidden_three');
     create table lab.allowed (id int primary key);
     insert into lab.allowed values (1), (2);
-    create view lab.shown as select m.id, m.word from lab.marked m join lab.allowed a using (id);
+    create view lab.shown as select m.id, m.word, 100 / m.n as rate, m.docs from lab.marked m join lab.allowed a using (id);
+    create view lab.above as select s.id, s.word, s.rate from lab.shown s;
+    create table lab.bins (id int primary key, word text, is_deleted boolean not null default false);
+    insert into lab.bins values (1, 'kept', false), (2, 'gone', true);
 ---
 ";
         const ENTITIES: &str = "  entities:
     - {name: marked, source: {schema: lab, object: marked}, rowLevelSecurity: {none: true}}
     - {name: allowed, source: {schema: lab, object: allowed}, rowLevelSecurity: {none: true}}
     - {name: shown, kind: View, source: {schema: lab, object: shown}, keyFields: [id]}
+    - {name: above, kind: View, source: {schema: lab, object: above}, keyFields: [id]}
+    - {name: bins, source: {schema: lab, object: bins}, hideSoftDeleted: true, rowLevelSecurity: {none: true}}
 ";
         let of_north = "      - {entity: notes, actions: [read], fields: {include: [id, region, word]}}\n";
-        let shown =
-            format!("{of_north}      - {{entity: shown, actions: [read], fields: {{include: ['*']}}}}\n");
+        let shown = ["shown", "above", "bins"]
+            .map(|it| format!("      - {{entity: {it}, actions: [read], fields: {{include: ['*']}}}}\n"))
+            .concat();
+        let shown = format!("{of_north}{shown}");
         let tenant = TENANT
             .replacen("---\n", SCRIPT, 1)
             .replacen("  entities:\n", ENTITIES, 1)

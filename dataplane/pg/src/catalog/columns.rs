@@ -1,6 +1,6 @@
 //! The columns of tables and views: their types, what fills them, and what they take.
 
-use rowgate_sql::catalog::{ColumnInfo, FieldType, Filling, Operators, Structures};
+use rowgate_sql::catalog::{ColumnInfo, FieldType, Filling, Operators, Structures, WITHOUT_EQUALITY};
 use rowgate_sql::text::BuiltIn;
 use sqlx::PgConnection;
 use sqlx::postgres::types::Oid;
@@ -99,7 +99,7 @@ pub(super) async fn note(
          cross join lateral (
              -- Arrays compare with operators of pg_catalog, which find those of the elements by themselves.
              select coalesce(pg_catalog.bool_or(
-                 b.typtype in ('e', 'r', 'm') or b.typtype = 'b' and (b.oid < 16384 or exists (
+                 b.typtype in ('e', 'r', 'm') or b.typtype = 'b' and (b.oid < 16384 and b.oid::int8 <> all ($2) or exists (
                      select from pg_catalog.pg_opclass o
                      join pg_catalog.pg_am m on m.oid = o.opcmethod and m.amname = 'btree'
                      where o.opcintype = b.oid and o.opcdefault))), false) as has_order
@@ -127,6 +127,7 @@ pub(super) async fn note(
          order by a.attrelid, a.attnum",
     )
     .bind(tables.oids())
+    .bind(WITHOUT_EQUALITY.map(i64::from).to_vec())
     .fetch_all(conn)
     .await?;
     for row in rows {

@@ -1,6 +1,8 @@
-//! What PostgreSQL can write to a view, by itself or by INSTEAD OF triggers.
+//! What PostgreSQL can write to a view, by itself or by INSTEAD OF triggers, and which of its columns are those of tables.
 
-use rowgate_sql::catalog::{ViewInfo, WriteMethod, WriteSupport};
+use std::collections::HashSet;
+
+use rowgate_sql::catalog::{Definitions, RelationName, ViewInfo, WriteMethod, WriteSupport};
 use rowgate_sql::text::Ident;
 use sqlx::postgres::types::Oid;
 use sqlx::{Connection as _, PgConnection};
@@ -26,29 +28,73 @@ struct Row {
 
 /// Notes it in each of `tables` that is a view. PostgreSQL says it only with a lock on the view, for which nobody's
 /// transaction is waited long: a view that somebody is about to change is taken for one that can be written to, and
-/// PostgreSQL answers for itself.
+/// PostgreSQL answers for itself; and for one that works out all of its columns.
 pub(super) async fn note(conn: &mut PgConnection, tables: &mut Tables) -> Result<(), PgError> {
     let mut within = conn.begin().await?;
     sqlx::query("set local lock_timeout = 200").execute(&mut *within).await?;
-    let rows = match rows(&mut within, tables.oids(), true).await {
+    let asked = match asked(&mut within, tables.oids()).await {
         Err(error) if error.as_database_error().and_then(|it| it.code()).as_deref() == Some("55P03") => None,
-        rows => Some(rows?),
+        asked => Some(asked?),
     };
-    let rows = match rows {
-        Some(rows) => {
+    let (rows, definitions) = match asked {
+        Some(asked) => {
             within.commit().await?;
-            rows
+            asked
         }
         None => {
             within.rollback().await?;
-            self::rows(conn, tables.oids(), false).await?
+            (rows(conn, tables.oids(), false).await?, Definitions::default())
         }
     };
     for row in rows {
-        let info = info(&row)?;
-        tables.at(row.relation, |table| table.view = Some(info));
+        let mut info = info(&row)?;
+        tables.at(row.relation, |table| {
+            let name = (table.schema.as_str().to_owned(), table.object.as_str().to_owned());
+            let columns = table.columns.iter().map(|column| &column.name);
+            let of_tables = columns.filter(|column| definitions.is_of_table(&name, column.as_str()));
+            info.of_tables = of_tables.cloned().collect();
+            table.view = Some(info);
+        });
     }
     Ok(())
+}
+
+async fn asked(conn: &mut PgConnection, views: &[Oid]) -> Result<(Vec<Row>, Definitions), sqlx::Error> {
+    let rows = rows(conn, views, true).await?;
+    let definitions = match rows.is_empty() {
+        true => Definitions::default(),
+        false => definitions(conn, views).await?,
+    };
+    Ok((rows, definitions))
+}
+
+/// Of the views and of those below them.
+async fn definitions(conn: &mut PgConnection, views: &[Oid]) -> Result<Definitions, sqlx::Error> {
+    let rows: Vec<(String, String, Option<String>, Vec<String>)> = sqlx::query_as(
+        "with recursive under as (
+             select c.oid, c.relkind from pg_catalog.pg_class c where c.oid = any ($1) and c.relkind = 'v'
+             union
+             select b.oid, b.relkind
+             from under u
+             join pg_catalog.pg_rewrite w on w.ev_class = u.oid and u.relkind = 'v'
+             join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
+                                        and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> u.oid
+             join pg_catalog.pg_class b on b.oid = d.refobjid and b.relkind in ('r', 'p', 'v')
+         )
+         select n.nspname::text, c.relname::text, case c.relkind when 'v' then pg_catalog.pg_get_viewdef(c.oid) end,
+                array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attgenerated = 'v')
+         from under u join pg_catalog.pg_class c on c.oid = u.oid join pg_catalog.pg_namespace n on n.oid = c.relnamespace",
+    )
+    .bind(views)
+    .fetch_all(conn)
+    .await?;
+    let (mut texts, mut generated) = (Vec::new(), HashSet::new());
+    for (schema, name, definition, columns) in rows {
+        let relation: RelationName = (schema, name);
+        generated.extend(columns.into_iter().map(|column| (relation.clone(), column)));
+        texts.extend(definition.map(|text| (relation, text)));
+    }
+    Ok(Definitions::new(texts, generated))
 }
 
 fn info(row: &Row) -> Result<ViewInfo, PgError> {
@@ -69,6 +115,7 @@ fn info(row: &Row) -> Result<ViewInfo, PgError> {
             .collect::<Result<_, PgError>>()?,
         not_inserted: fixed(4)?,
         not_updated: fixed(16)?,
+        of_tables: Vec::new(),
     })
 }
 

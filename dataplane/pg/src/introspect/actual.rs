@@ -107,6 +107,8 @@ pub struct TenantDb {
     pub shown_statements: Vec<String>,
     /// What PUBLIC may execute or read of what roles and policies do not confine; of an extension, one.
     pub unconfined: Vec<Unconfined>,
+    /// What `to_json` and its kin call for whoever calls them: PostgreSQL asks for no right to execute a cast to `json`.
+    pub json_casts: Vec<Unconfined>,
     /// What PUBLIC may do in `pg_catalog` that nothing needs, as [`hardening`](crate::hardening) gives it.
     pub public_rights: Vec<String>,
 }
@@ -254,6 +256,8 @@ pub struct Column {
     pub type_name: String,
     /// The type under a domain.
     pub domain_over: Option<String>,
+    /// One that is not the default, by its oid: PostgreSQL compares no column with another that has a different one.
+    pub collation: Option<u32>,
     pub not_null: bool,
     pub generated: bool,
     /// Generated at each read, and not stored.

@@ -16,6 +16,7 @@ struct Row {
     type_oid: i64,
     type_name: String,
     domain_over: Option<String>,
+    collation: Option<i64>,
     not_null: bool,
     generated: bool,
     is_virtual: bool,
@@ -31,7 +32,8 @@ pub(super) async fn columns(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<
     let rows: Vec<Row> = sqlx::query_as(concat!(
         "select a.attrelid::int8 as relation, a.attname::text as name, a.atttypid::int8 as type_oid, \
                 format_type(a.atttypid, a.atttypmod) as type_name, \
-                case y.typtype when 'd' then format_type(y.typbasetype, null) end as domain_over, a.attnotnull as not_null, \
+                case y.typtype when 'd' then format_type(y.typbasetype, null) end as domain_over, \
+                nullif(nullif(a.attcollation, 0), 'pg_catalog.\"default\"'::regcollation)::int8 as collation, a.attnotnull as not_null, \
                 a.attgenerated <> '' as generated, a.attgenerated = 'v' as is_virtual, a.attidentity = 'a' as identity_always, \
                 v.default_value, v.needed_by, \
                 case when a.attacl is null then '{}' else ",
@@ -61,6 +63,7 @@ pub(super) async fn columns(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<
             type_oid: oid(row.type_oid)?,
             type_name: row.type_name,
             domain_over: row.domain_over,
+            collation: row.collation.map(oid).transpose()?,
             not_null: row.not_null,
             generated: row.generated,
             is_virtual: row.is_virtual,

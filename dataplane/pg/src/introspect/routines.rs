@@ -167,6 +167,21 @@ pub(super) async fn unconfined(conn: &mut PgConnection) -> Result<Vec<Unconfined
     Ok(rows.into_iter().map(UnconfinedRow::into_unconfined).chain(relations).collect())
 }
 
+/// Casts to `json` by functions that are SECURITY DEFINER, of types that PostgreSQL writes by them.
+pub(super) async fn json_casts(conn: &mut PgConnection) -> Result<Vec<Unconfined>, PgError> {
+    let rows: Vec<(String, String)> = sqlx::query_as(
+        "select p.oid::regprocedure::text, k.castsource::regtype::text from pg_cast k join pg_proc p on p.oid = k.castfunc \
+         where k.casttarget = 'json'::regtype and k.castsource >= 16384 and p.prosecdef order by 1, 2",
+    )
+    .fetch_all(conn)
+    .await?;
+    let unconfined = |(signature, of): (String, String)| Unconfined {
+        right: format!("execute {signature} (SECURITY DEFINER), which to_json calls as the cast from {of}"),
+        line: format!("drop cast ({of} as json);"),
+    };
+    Ok(rows.into_iter().map(unconfined).collect())
+}
+
 impl UnconfinedRow {
     fn into_unconfined(self) -> Unconfined {
         let signature = self.signature;

@@ -35,6 +35,13 @@ pub struct TableColumns {
     pub relations: Vec<u32>,
 }
 
+/// json, xml, point, lseg, path, box, polygon, line, circle (those compare areas or lengths), aclitem, jsonpath,
+/// refcursor, snapshots, pg_node_tree, and arrays of each; tsvector and tsquery, whose readers call a wrong text a syntax
+/// error, as if it were ours.
+pub const WITHOUT_EQUALITY: [u32; 33] = [
+    114, 199, 142, 143, 600, 1017, 601, 1018, 602, 1019, 603, 1020, 604, 1027, 628, 629, 718, 719, 1033,
+    1034, 4072, 4073, 1790, 2201, 5038, 5039, 2970, 2949, 194, 3614, 3643, 3615, 3645,
+];
 /// What can be written to a view.
 #[derive(Debug, Clone, Default)]
 pub struct ViewInfo {
@@ -45,6 +52,8 @@ pub struct ViewInfo {
     pub not_inserted: Vec<Ident>,
     /// Those that no row can have changed.
     pub not_updated: Vec<Ident>,
+    /// Those that are columns of a table.
+    pub of_tables: Vec<Ident>,
 }
 
 #[derive(Debug, Clone)]
@@ -259,6 +268,7 @@ fn field(record: &EntityRecord, column: &ColumnInfo, view: &ViewInfo) -> Field {
         rounds_to: column.rounds_to.clone(),
         labels: column.labels.clone(),
         made_of: column.made_of.clone(),
+        is_worked_out: is_view && !view.of_tables.contains(&column.name),
         insertable,
         updatable,
     }

@@ -11,7 +11,9 @@ use crate::request::Function;
 pub(super) struct Fence {
     /// What may be worked out for rows that the view hides, and what indexes serve.
     pub(super) inside: Option<Predicate>,
-    pub(super) outside: Predicate,
+    pub(super) outside: Option<Predicate>,
+    /// The rows are ordered or grouped by what the view works out, and so are the rows behind a position.
+    pub(super) sorts: bool,
     /// What is read from inside, each once.
     pub(super) fields: BTreeSet<usize>,
 }
@@ -23,24 +25,37 @@ pub(super) struct Fence {
 /// `docs/decisions/views-fence.md` has the measurements.
 pub(super) fn of(query: &Query) -> Option<Fence> {
     let entity = &*query.entity;
-    let filter = query.filter.as_ref().filter(|_| entity.kind == EntityKind::View)?;
-    let parts = match filter {
-        Predicate::All(parts) => parts.as_slice(),
-        other => std::slice::from_ref(other),
-    };
-    let (outside, inside): (Vec<_>, Vec<_>) = parts.iter().cloned().partition(|part| raises(entity, part));
-    if outside.is_empty() {
+    if entity.kind != EntityKind::View {
         return None;
     }
-    let outside = Predicate::All(outside);
+    let parts = match &query.filter {
+        Some(Predicate::All(parts)) => parts.as_slice(),
+        Some(other) => std::slice::from_ref(other),
+        None => &[],
+    };
+    let sorts = sorts(query);
+    let (outside, inside): (Vec<_>, Vec<_>) = parts.iter().cloned().partition(|part| raises(entity, part));
+    if outside.is_empty() && !sorts {
+        return None;
+    }
+    let outside = (!outside.is_empty()).then_some(Predicate::All(outside));
     let mut fields = BTreeSet::new();
     let mut add = |field| {
         fields.insert(field);
     };
     query.read_fields(&mut add);
-    outside.fields(&mut add);
+    outside.iter().for_each(|outside| outside.fields(&mut add));
     let inside = (!inside.is_empty()).then_some(Predicate::All(inside));
-    Some(Fence { inside, outside, fields })
+    Some(Fence { inside, outside, sorts, fields })
+}
+
+/// PostgreSQL may sort by a term before it joins what tells which rows the view shows.
+fn sorts(query: &Query) -> bool {
+    let is_worked_out = |field: usize| query.entity.fields[field].is_worked_out;
+    match &query.group {
+        Some(group) => group.keys.iter().any(|key| is_worked_out(*key)),
+        None => query.order.iter().any(|term| term.reference.is_none() && is_worked_out(term.field)),
+    }
 }
 
 /// Whether it may raise by what stands in a row. What PostgreSQL cannot read of a request raises before any row is read, and the
@@ -54,7 +69,7 @@ pub(super) fn raises(entity: &Entity, predicate: &Predicate) -> bool {
         }
         Predicate::Within { .. } => true,
         Predicate::IsNull { value, .. } | Predicate::Is(value) => {
-            computes(value) || may_conflict(entity, &[value])
+            computes(entity, value) || may_conflict(entity, &[value])
         }
         Predicate::Compare { left, right, .. } => compares(entity, left, right),
         Predicate::OneOf { value, values } => values.iter().any(|other| compares(entity, value, other)),
@@ -62,7 +77,10 @@ pub(super) fn raises(entity: &Entity, predicate: &Predicate) -> bool {
 }
 
 fn compares(entity: &Entity, left: &Value, right: &Value) -> bool {
-    computes(left) || computes(right) || is_cast(entity, left, right) || may_conflict(entity, &[left, right])
+    computes(entity, left)
+        || computes(entity, right)
+        || is_cast(entity, left, right)
+        || may_conflict(entity, &[left, right])
 }
 
 /// Texts of several columns, whose collations may conflict: PostgreSQL finds that out when it compares them.
@@ -98,13 +116,17 @@ fn is_cast(entity: &Entity, left: &Value, right: &Value) -> bool {
     is(left, right) || is(right, left)
 }
 
-/// Whether it may divide by zero, leave a range, or get a length below zero. Recurses no deeper than the parser let terms
+/// Whether it may divide by zero, leave a range, or get a length below zero, in the view as well. Recurses no deeper than the parser let terms
 /// nest.
-fn computes(value: &Value) -> bool {
+fn computes(entity: &Entity, value: &Value) -> bool {
     match value {
-        Value::Field(_) | Value::Bind(_) | Value::Referenced(_) => false,
+        Value::Field(field) => entity.fields[*field].is_worked_out,
+        Value::Referenced(of) => {
+            of.references.last().is_some_and(|last| last.entity.fields[of.field].is_worked_out)
+        }
+        Value::Bind(_) => false,
         Value::Chain { .. } | Value::Negate(_) | Value::Cast(_, Cast::Integer) => true,
-        Value::Cast(inner, Cast::Text | Cast::Utc) => computes(inner),
+        Value::Cast(inner, Cast::Text | Cast::Utc) => computes(entity, inner),
         Value::Call { function, arguments } => {
             let may = match function {
                 Function::Substring | Function::Round | Function::Floor | Function::Ceiling => true,
@@ -126,7 +148,7 @@ fn computes(value: &Value) -> bool {
                 | Function::Date
                 | Function::Time => false,
             };
-            may || arguments.iter().any(computes)
+            may || arguments.iter().any(|argument| computes(entity, argument))
         }
     }
 }

@@ -86,7 +86,7 @@ pub fn translate(text: &str, variables: &[Variable]) -> Result<PayloadQuery, Ref
     let keys = keys::of(&query, &clause)?;
     let for_json = ForJson { types: &types, keys: keys::of, nested };
     let mut walk = Walk::new(Rules::PayloadQuery, Some(for_json));
-    walk.query(&mut query)?;
+    walk.statement(&mut query)?;
     let value = object::value(&query, &keys, &clause, object::Level::Outside)?;
     let text = format!("SELECT {value} AS \"data\"");
     let statement = parsed(&text, TextPosition::default(), |parser| parser.parse_query().ok())?;

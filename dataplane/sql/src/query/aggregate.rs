@@ -43,6 +43,7 @@ impl Group {
             rounds_to: None,
             labels: Vec::new(),
             made_of: Vec::new(),
+            is_worked_out: false,
             insertable: false,
             updatable: false,
         };

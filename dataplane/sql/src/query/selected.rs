@@ -101,6 +101,12 @@ impl Query {
         }
     }
 
+    /// Adds the oids of the relations that its filter and its order read beside those of the entity.
+    pub(crate) fn relations_beside(&self, found: &mut BTreeSet<u32>) {
+        found.extend(self.order_references.iter().flat_map(|reference| &reference.entity.relations));
+        self.filter.iter().for_each(|filter| filter.relations(found));
+    }
+
     /// Whether rows of other entities stand within its rows.
     #[must_use]
     pub fn has_rows_within(&self) -> bool {
@@ -161,8 +167,7 @@ impl ToMany {
         }
         for query in &self.lists {
             found.extend(&query.entity.relations);
-            found.extend(query.order_references.iter().flat_map(|reference| &reference.entity.relations));
-            query.filter.iter().for_each(|filter| filter.relations(found));
+            query.relations_beside(found);
             relations(&query.select, found);
         }
     }

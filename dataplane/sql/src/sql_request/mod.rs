@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::request::{Input, fields};
 use crate::rest::body;
-use crate::user_select::{Refusal, Rules, UserSelect, check};
+use crate::user_select::{Given, Refusal, Rules, UserSelect, check, compares_paths};
 pub use argument::{bind, encoding};
 
 const EXAMPLE: &str =
@@ -33,18 +33,27 @@ pub struct Argument {
 }
 
 impl Argument {
-    fn fits(&self, max: Option<usize>) -> Result<(), Problem> {
-        match max {
-            Some(max) if max < self.json.get().len() => {
-                let name = shown(&self.name);
-                let what = format!(
-                    "the value of the parameter {name:?} is longer than {max} bytes, and PostgreSQL would go through all of another value for each part of it; \
-                     send a shorter one"
-                );
-                Err(Problem::new(Code::InvalidValue, what))
-            }
-            _ => Ok(()),
+    fn fits(&self, given: Given) -> Result<(), Problem> {
+        let name = shown(&self.name);
+        if let Some(max) = given.max_bytes
+            && max < self.json.get().len()
+        {
+            let what = format!(
+                "the value of the parameter {name:?} is longer than {max} bytes, and PostgreSQL would go through all of another value for each part of it; \
+                 send a shorter one"
+            );
+            return Err(Problem::new(Code::InvalidValue, what));
         }
+        // escapes of JSON may hide what a path is made of
+        let compares_paths =
+            || serde_json::from_str(self.json.get()).is_ok_and(|text: String| compares_paths(&text));
+        if given.is_json_path && compares_paths() {
+            let what = format!(
+                "the jsonpath of the parameter {name:?} compares two paths, and PostgreSQL would go through all of the document for each part of it; write it in the query"
+            );
+            return Err(Problem::new(Code::InvalidValue, what));
+        }
+        Ok(())
     }
 }
 
@@ -79,8 +88,8 @@ pub fn parse(bytes: &[u8]) -> Result<SqlRequest, Problem> {
 pub fn of_query(text: &str, parameters: Vec<Argument>, explain: bool) -> Result<SqlRequest, Problem> {
     let select = check(text, Rules::SqlEndpoint).map_err(|refusal| of_refusal(&refusal))?;
     let arguments = matched(&select.parameters, parameters)?;
-    for (argument, max) in arguments.iter().zip(&select.max_bytes) {
-        argument.fits(*max)?;
+    for (argument, given) in arguments.iter().zip(&select.given) {
+        argument.fits(*given)?;
     }
     Ok(SqlRequest { select, arguments, explain })
 }

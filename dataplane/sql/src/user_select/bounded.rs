@@ -5,13 +5,19 @@
 use std::mem::replace;
 
 use sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator as B, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, SelectItem, SetExpr, Value,
+    BinaryOperator as B, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SelectItem,
+    SetExpr,
 };
 
+mod given;
+pub(crate) mod json_path;
+mod search;
+
 use super::allowed::functions::IN_FROM;
+use super::call;
 use super::refusal::Checked;
 use super::walk::Walk;
+use given::{is_given, is_of_given, is_scalar, is_stored, placeholders};
 
 /// The sizes of two values in bytes, one times the other: 3 seconds of `strpos`.
 const MAX_PRODUCT: u64 = 500_000_000;
@@ -19,6 +25,8 @@ const MAX_PRODUCT: u64 = 500_000_000;
 const MAX_SHORT: usize = 1_000;
 /// Likewise beside an array or `jsonb`.
 const MAX_SHORT_SET: usize = 10_000;
+/// Beside what the statement itself makes, and may make of hundreds of megabytes, so many times less.
+const SHORTER: usize = 33;
 
 /// Names of the operands once they are worked out.
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -51,37 +59,6 @@ const BY_SECOND: &[&str] = &[
     "translate",
 ];
 
-/// Those that may give an array.
-const OF_ARRAYS: &[&str] = &[
-    "any_value",
-    "array",
-    "array_agg",
-    "array_append",
-    "array_cat",
-    "array_positions",
-    "array_prepend",
-    "array_remove",
-    "array_replace",
-    "coalesce",
-    "first_value",
-    "greatest",
-    "lag",
-    "last_value",
-    "lead",
-    "least",
-    "max",
-    "min",
-    "mode",
-    "nth_value",
-    "nullif",
-    "percentile_disc",
-    "regexp_match",
-    "regexp_matches",
-    "regexp_split_to_array",
-    "string_to_array",
-    "trim_array",
-];
-
 impl Walk<'_> {
     /// The expression, once the sizes of its operands were looked at where they may be large. `has_aggregate`: one of them is made of rows.
     pub(super) fn bounded(&mut self, expr: &mut Expr, has_aggregate: bool) -> Checked {
@@ -94,23 +71,30 @@ impl Walk<'_> {
                 self.enclose(expr, columns, has_aggregate)
             }
             Expr::BinaryOp { left: _, op: B::Minus, right } => self.not_an_array(right),
+            Expr::BinaryOp { op: B::AtQuestion | B::AtAt, .. } => self.bounded_json_path(expr, has_aggregate),
             Expr::BinaryOp { left, op, right } => {
                 let Some(size) = size_for(op) else { return Ok(()) };
                 let columns = self.columns(vec![&mut **left, &mut **right], size)?;
                 self.enclose(expr, columns, has_aggregate)
             }
             Expr::AnyOp { compare_op: op, left, right, .. } | Expr::AllOp { compare_op: op, left, right } => {
+                let is_of_rows = matches!(**right, Expr::Subquery(_));
+                let is_stored = !self.makes_values && is_stored(left);
                 let Some(size) = size_for(op) else {
-                    // the rows of a query are ones between which PostgreSQL looks up
-                    if is_of_given(right) || matches!(**right, Expr::Subquery(_)) {
+                    // the rows of a query are ones between which PostgreSQL looks up, and equality begins with the lengths
+                    let is_quick = is_stored || matches!(op, B::Eq | B::NotEq);
+                    if is_of_rows || is_quick && is_of_given(right) {
                         return Ok(());
                     }
                     let columns = self.columns(vec![&mut **left, &mut **right], OF_SET)?;
                     return self.enclose(expr, columns, has_aggregate);
                 };
                 let message = "beside any and all such an operator needs a list that is written in the query, or given for a parameter";
-                let is_short = self.is_short(right, size)?;
-                self.need(is_short, "length", message)
+                let is_short = self.is_short(right, size, true)?;
+                self.need(is_short, "length", message)?;
+                let columns =
+                    (!is_stored).then(|| set_aside(vec![&mut **left, &mut **right], OF_SET, |_| true));
+                self.enclose(expr, columns, has_aggregate)
             }
             Expr::Position { expr: part, r#in } => {
                 let columns = self.columns(vec![&mut **r#in, &mut **part], OF_TEXT)?;
@@ -124,6 +108,15 @@ impl Walk<'_> {
                 self.enclose(expr, columns, has_aggregate)
             }
             Expr::Function(function) if gives_rows(function) => self.bounded_in_from(function),
+            Expr::Function(function) if call::name(function).is_some_and(json_path::takes_one) => {
+                self.bounded_json_path(expr, has_aggregate)
+            }
+            Expr::Function(function) if call::name(function) == Some("ts_rank") => {
+                self.bounded_rank(expr, has_aggregate)
+            }
+            Expr::Function(function) if call::name(function) == Some("ts_headline") => {
+                self.bounded_headline(function)
+            }
             Expr::Function(function) => {
                 let Some(operands) = long_arguments(function) else { return Ok(()) };
                 let columns = self.columns(operands, OF_TEXT)?;
@@ -135,32 +128,26 @@ impl Walk<'_> {
 
     /// As [`Walk::bounded`], of a function in FROM, whose arguments no sub-select may stand for.
     pub(super) fn bounded_in_from(&mut self, function: &mut Function) -> Checked {
+        if call::name(function).is_some_and(json_path::takes_one) {
+            return self.short_json_path(function);
+        }
         let Some(operands) = long_arguments(function) else { return Ok(()) };
         let message = "the second argument of a function that gives rows is written in the query, or given for a parameter";
-        let [_, second, ..] = operands.as_slice() else { return Ok(()) };
-        let is_short = self.is_short(second, OF_TEXT)?;
+        let [first, second, ..] = operands.as_slice() else { return Ok(()) };
+        let is_stored = !self.makes_values && is_stored(first);
+        let is_short = self.is_short(second, OF_TEXT, is_stored)?;
         self.need(is_short, "length", message)
     }
 
     /// Puts columns of a sub-select in place of the operands; `None`: the second one is short, or there is none.
     fn columns(&mut self, operands: Vec<&mut Expr>, size: Size) -> Checked<Option<Columns>> {
-        let [_, second, ..] = operands.as_slice() else { return Ok(None) };
-        if self.is_short(second, size)? {
+        let [first, second, ..] = operands.as_slice() else { return Ok(None) };
+        let is_stored = !self.makes_values && is_stored(first);
+        if self.is_short(second, size, is_stored)? {
             return Ok(None);
         }
-        let mut columns = Columns { values: Vec::new(), sizes: Vec::new() };
-        for (i, (operand, name)) in operands.into_iter().zip(NAMES).enumerate() {
-            let operand = within_collation(operand);
-            // the type of what is given is found by what it stands beside; a long constant would be worked out while planning
-            let is_long_text = i == 1 && size.max_short == MAX_SHORT;
-            if !is_given(operand) || is_long_text {
-                let ident = |name| Ident::with_quote('"', name);
-                let column = Expr::CompoundIdentifier(vec![ident("sized"), ident(name)]);
-                let value = replace(operand, column);
-                columns.values.push(format!("{value} AS \"{name}\""));
-            }
-            columns.sizes.push(format!("\"pg_catalog\".\"{}\"({operand})", size.function));
-        }
+        let is_long_text = size.max_short == MAX_SHORT && size.max_short < second.to_string().len();
+        let mut columns = set_aside(operands, size, |i| i != 1 || !is_long_text);
         columns.sizes.truncate(2);
         let message = "this constant is too long here: give it for a parameter";
         self.need(!columns.values.is_empty(), "length", message)?;
@@ -198,20 +185,21 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Written in the text, or to be given for parameters that are looked at then.
-    fn is_short(&mut self, expr: &Expr, size: Size) -> Checked<bool> {
-        if !is_given(expr) || size.max_short < expr.to_string().len() {
+    /// Written in the text, or to be given for parameters that are looked at then. `is_stored`: what it stands beside is.
+    fn is_short(&mut self, expr: &Expr, size: Size, is_stored: bool) -> Checked<bool> {
+        let max_short = if is_stored { size.max_short } else { size.max_short / SHORTER };
+        if !is_given(expr) || max_short < expr.to_string().len() {
             return Ok(false);
         }
         let mut parameters = Vec::new();
         placeholders(expr, &mut parameters);
         // of a payloadQuery they are values of a row
-        if self.for_json.is_some() && !parameters.is_empty() {
+        if (self.for_json.is_some() || !is_stored) && !parameters.is_empty() {
             return Ok(false);
         }
         for parameter in parameters {
-            let max = self.short.entry(parameter).or_insert(size.max_short);
-            *max = size.max_short.min(*max);
+            let max = self.short.entry(parameter).or_insert(max_short);
+            *max = max_short.min(*max);
         }
         Ok(true)
     }
@@ -237,6 +225,23 @@ struct Columns {
     sizes: Vec<String>,
 }
 
+/// Puts columns of a sub-select in place of the operands, but for what is given, whose type is found by what it stands beside, as far as the
+/// operand of this number may stay (`may_stay`): a long constant would be worked out while planning.
+fn set_aside(operands: Vec<&mut Expr>, size: Size, may_stay: impl Fn(usize) -> bool) -> Columns {
+    let mut columns = Columns { values: Vec::new(), sizes: Vec::new() };
+    for (i, (operand, name)) in operands.into_iter().zip(NAMES).enumerate() {
+        let operand = within_collation(operand);
+        if !is_given(operand) || !may_stay(i) {
+            let ident = |name| Ident::with_quote('"', name);
+            let column = Expr::CompoundIdentifier(vec![ident("sized"), ident(name)]);
+            let value = replace(operand, column);
+            columns.values.push(format!("{value} AS \"{name}\""));
+        }
+        columns.sizes.push(format!("\"pg_catalog\".\"{}\"({operand})", size.function));
+    }
+    columns
+}
+
 fn size_for(op: &B) -> Option<Size> {
     match op {
         B::PGLikeMatch | B::PGILikeMatch | B::PGNotLikeMatch | B::PGNotILikeMatch => Some(OF_TEXT),
@@ -247,7 +252,7 @@ fn size_for(op: &B) -> Option<Size> {
 
 /// The arguments, where the second one counts.
 fn long_arguments(function: &mut Function) -> Option<Vec<&mut Expr>> {
-    let name = function.name.0.last().and_then(|it| it.as_ident()).map(|it| it.value.clone())?;
+    let name = call::name(function)?.to_owned();
     let FunctionArguments::List(list) = &mut function.args else { return None };
     if !BY_SECOND.contains(&name.as_str()) || list.args.len() < 2 || NAMES.len() < list.args.len() {
         return None;
@@ -260,78 +265,6 @@ fn long_arguments(function: &mut Function) -> Option<Vec<&mut Expr>> {
     Some(arguments.collect())
 }
 
-fn placeholders(expr: &Expr, found: &mut Vec<String>) {
-    match expr {
-        Expr::Value(value) => {
-            if let Value::Placeholder(name) = &value.value {
-                found.push(name.clone());
-            }
-        }
-        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } | Expr::Cast { expr: inner, .. } => {
-            placeholders(inner, found);
-        }
-        Expr::BinaryOp { left, right, .. } => {
-            placeholders(left, found);
-            placeholders(right, found);
-        }
-        Expr::Collate { expr: inner, .. } => placeholders(inner, found),
-        Expr::Array(array) => array.elem.iter().for_each(|it| placeholders(it, found)),
-        _ => {}
-    }
-}
-
-/// A value that is as long as it is written, or as the value that is given for its parameter.
-fn is_given(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(value) => {
-            !matches!(&value.value, Value::Number(digits, _) if digits.contains(['e', 'E']))
-        }
-        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => is_given(inner),
-        Expr::BinaryOp { left, op: B::StringConcat, right } => is_given(left) && is_given(right),
-        Expr::Array(array) => array.elem.iter().all(is_given),
-        Expr::Cast { expr, data_type, .. } => is_text(expr) && !makes_longer(data_type),
-        _ => false,
-    }
-}
-
-/// No row is needed to work it out.
-fn is_of_given(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(_) | Expr::TypedString(_) => true,
-        Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => is_of_given(inner),
-        Expr::Array(array) => array.elem.iter().all(is_of_given),
-        Expr::Function(function) => match &function.args {
-            FunctionArguments::List(list) => list.args.iter().all(|arg| match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => is_of_given(expr),
-                _ => false,
-            }),
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
-/// A number has up to 131,072 digits more than are written.
-fn is_text(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(value) => !matches!(value.value, Value::Number(..)),
-        Expr::Nested(inner) => is_text(inner),
-        _ => false,
-    }
-}
-
-fn makes_longer(ty: &DataType) -> bool {
-    use DataType as T;
-    match ty {
-        T::Array(ArrayElemTypeDef::SquareBracket(element, _)) => makes_longer(element),
-        T::Text | T::Varchar(_) | T::Uuid | T::JSON | T::JSONB | T::Bytea => false,
-        T::SmallInt(_) | T::Int(_) | T::Integer(_) | T::BigInt(_) | T::Int2(_) | T::Int4(_) | T::Int8(_) => {
-            false
-        }
-        _ => true,
-    }
-}
-
 /// A collation that is written holds for what stands beside, which one of a sub-select's column would not.
 fn within_collation(expr: &mut Expr) -> &mut Expr {
     match expr {
@@ -341,26 +274,5 @@ fn within_collation(expr: &mut Expr) -> &mut Expr {
 }
 
 fn gives_rows(function: &Function) -> bool {
-    function.name.0.last().and_then(|it| it.as_ident()).is_some_and(|it| IN_FROM.contains(&it.value.as_str()))
-}
-
-/// It is known to be no array, whatever the types of columns.
-fn is_scalar(expr: &Expr) -> bool {
-    match expr {
-        Expr::Nested(inner) => is_scalar(inner),
-        Expr::Value(_)
-        | Expr::TypedString(_)
-        | Expr::Interval(_)
-        | Expr::UnaryOp { .. }
-        | Expr::Extract { .. }
-        | Expr::Position { .. }
-        | Expr::AtTimeZone { .. } => true,
-        Expr::BinaryOp { op, .. } => matches!(op, B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo),
-        Expr::Cast { data_type, .. } => !matches!(data_type, DataType::Array(_)),
-        Expr::Function(function) => {
-            let name = function.name.0.last().and_then(|it| it.as_ident());
-            name.is_some_and(|it| !OF_ARRAYS.contains(&it.value.as_str()))
-        }
-        _ => false,
-    }
+    call::name(function).is_some_and(|name| IN_FROM.contains(&name))
 }

@@ -37,6 +37,11 @@ pub(super) fn of(name: &str, args: impl IntoIterator<Item = Expr>) -> Function {
     plain(ObjectName::from(Ident::new(name)), args)
 }
 
+/// The name without its schema.
+pub(super) fn name(function: &Function) -> Option<&str> {
+    function.name.0.last().and_then(|it| it.as_ident()).map(|it| it.value.as_str())
+}
+
 impl Walk<'_> {
     /// Gives the function's name, which is `pg_catalog`'s from here on.
     pub(super) fn call(&mut self, function: &mut Function) -> Checked<String> {

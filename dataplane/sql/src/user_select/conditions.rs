@@ -14,6 +14,7 @@ mod constant;
 #[cfg(test)]
 mod tests;
 
+use super::call;
 use constant::{is_of_plain_type, parameter};
 
 /// The type of a column, or what the domain is over.
@@ -21,6 +22,8 @@ use constant::{is_of_plain_type, parameter};
 pub struct ColumnType {
     pub base_oid: u32,
     pub is_enum: bool,
+    /// A view works it out, which may raise.
+    pub is_worked_out: bool,
 }
 
 /// Which columns the conditions name, as far as they compare columns, and whether there are others.
@@ -241,9 +244,6 @@ fn column(expr: &Expr) -> Option<&str> {
 /// An aggregate of columns, by whose order PostgreSQL sorts nothing.
 fn is_aggregate_of_columns(function: &Function) -> bool {
     const AGGREGATES: &[&str] = &["avg", "bool_and", "bool_or", "count", "every", "max", "min", "sum"];
-    let is_named = |it: &sqlparser::ast::ObjectNamePart| {
-        it.as_ident().is_some_and(|it| AGGREGATES.contains(&it.value.as_str()))
-    };
     let FunctionArguments::List(list) = &function.args else { return false };
     let is_plain = |arg: &FunctionArg| match arg {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => column(expr).is_some(),
@@ -254,7 +254,7 @@ fn is_aggregate_of_columns(function: &Function) -> bool {
         && function.filter.is_none()
         && list.duplicate_treatment.is_none()
         && list.clauses.is_empty()
-        && function.name.0.last().is_some_and(is_named)
+        && call::name(function).is_some_and(|name| AGGREGATES.contains(&name))
         && list.args.iter().all(is_plain)
 }
 
@@ -272,9 +272,9 @@ const COMPARED: &[u32] = &[
 const JOINED: &[u32] = &[16, 17, 20, 21, 23, 1082, 1083, 1114, 1184, 1186, 1700, 2950];
 
 fn is_compared_totally(ty: ColumnType) -> bool {
-    ty.is_enum || COMPARED.contains(&ty.base_oid)
+    !ty.is_worked_out && (ty.is_enum || COMPARED.contains(&ty.base_oid))
 }
 
 fn is_joined_totally(ty: ColumnType) -> bool {
-    JOINED.contains(&ty.base_oid)
+    !ty.is_worked_out && JOINED.contains(&ty.base_oid)
 }

@@ -9,6 +9,7 @@ use sqlparser::ast::{
 
 use super::allowed::operators::{is_binary_allowed, is_unary_allowed};
 use super::allowed::types;
+use super::bounded::json_path::is_json_path;
 use super::call;
 use super::names::{column, parts, quote};
 use super::refusal::{Checked, Refusal, TextPosition};
@@ -171,6 +172,7 @@ impl Walk<'_> {
 
     pub(super) fn ty(&mut self, ty: &mut DataType) -> Checked {
         let name = types::check(ty, self.at)?;
+        self.n_json_paths += usize::from(is_json_path(ty));
         self.types.insert(name);
         Ok(())
     }

@@ -37,6 +37,7 @@ pub use tokens::{MAX_BYTES, MAX_NESTING, MAX_OPERATORS};
 pub(crate) use tokens::{Parameters, read};
 
 use crate::text::Sql;
+use bounded::json_path::JsonPath;
 use conditions::Conditions;
 use walk::Walk;
 
@@ -66,9 +67,22 @@ pub struct UserSelect {
     pub operators: BTreeSet<String>,
     /// Types of casts.
     pub types: BTreeSet<String>,
-    /// The bytes that the value of a parameter may have, of `$n` at n - 1, where PostgreSQL would take too long for a larger one.
-    pub max_bytes: Vec<Option<usize>>,
+    /// What the value of a parameter may be, of `$n` at n - 1.
+    pub given: Vec<Given>,
     conditions: Conditions,
+}
+
+/// Values of a parameter for which PostgreSQL does not take too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Given {
+    pub max_bytes: Option<usize>,
+    /// It stands where a `jsonpath` does.
+    pub is_json_path: bool,
+}
+
+/// Whether a text compares two paths, if it is a `jsonpath`.
+pub(crate) fn compares_paths(text: &str) -> bool {
+    JsonPath::read(text).compares_paths
 }
 
 /// A part of SQL that was written from a checked tree: only this module makes one. [`Sql::checked`] takes it.
@@ -108,11 +122,15 @@ impl UserSelect {
     }
 
     pub(crate) fn new(text: StandIns, parameters: Vec<String>, walk: Walk<'_>) -> UserSelect {
-        let Walk { mut conditions, relations, functions, operators, types, short, .. } = walk;
+        let Walk { mut conditions, relations, functions, operators, types, short, json_paths, .. } = walk;
         // a name may mean the row of a table
         relations.iter().for_each(|relation| conditions.name_table(&relation.name));
-        let max_bytes = (1..=parameters.len()).map(|n| short.get(&format!("${n}")).copied()).collect();
-        UserSelect { text, parameters, relations, functions, operators, types, max_bytes, conditions }
+        let given = |n| {
+            let name = format!("${n}");
+            Given { max_bytes: short.get(&name).copied(), is_json_path: json_paths.contains(&name) }
+        };
+        let given = (1..=parameters.len()).map(given).collect();
+        UserSelect { text, parameters, relations, functions, operators, types, given, conditions }
     }
 }
 
@@ -121,7 +139,7 @@ pub fn check(text: &str, rules: Rules) -> Result<UserSelect, Refusal> {
     let tokens = read(text, Parameters::Any)?;
     let mut query = parse(tokens.tokens)?;
     let mut walk = Walk::new(rules, None);
-    walk.query(&mut query)?;
+    walk.statement(&mut query)?;
     let text = write(&query)?;
     Ok(UserSelect::new(text, tokens.parameters, walk))
 }

@@ -37,7 +37,7 @@ impl Walk<'_> {
         if !self.ctes.is_empty() || !matches!(**body, SetExpr::Select(_)) {
             self.conditions.other();
         }
-        let aggregates = self.aggregates;
+        let (aggregates, makes_values) = (self.aggregates, self.makes_values);
         self.ctes.push(Vec::new());
         if let Some(with) = with {
             self.with(with)?;
@@ -60,6 +60,7 @@ impl Walk<'_> {
         self.ctes.pop();
         // its own, which are worked out within it
         self.aggregates = aggregates;
+        self.makes_values = makes_values;
         Ok(())
     }
 

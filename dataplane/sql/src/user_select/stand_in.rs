@@ -17,6 +17,8 @@ pub struct Readable {
     pub columns: Option<Vec<Ident>>,
     /// A view whose own conditions are tried before any of the SELECT.
     pub is_fenced: bool,
+    /// Rows that are true here are hidden.
+    pub hidden_by: Option<Ident>,
 }
 
 /// A checked text, cut where its tables stand.
@@ -79,8 +81,8 @@ impl StandIns {
 /// Below it PostgreSQL tries nothing that stands around it.
 const FENCE: &str = " offset 0)";
 
-fn table(Readable { schema, table, columns, is_fenced }: &Readable, sql: &mut Sql) {
-    if columns.is_none() && !is_fenced {
+fn table(Readable { schema, table, columns, is_fenced, hidden_by }: &Readable, sql: &mut Sql) {
+    if columns.is_none() && !is_fenced && hidden_by.is_none() {
         sql.ident(schema).lit(".").ident(table);
         return;
     }
@@ -96,6 +98,9 @@ fn table(Readable { schema, table, columns, is_fenced }: &Readable, sql: &mut Sq
         }
     }
     sql.lit(" from ").ident(schema).lit(".").ident(table);
+    if let Some(flag) = hidden_by {
+        sql.lit(" where ").ident(flag).lit(" is not true");
+    }
     sql.lit(if *is_fenced { FENCE } else { ")" });
 }
 

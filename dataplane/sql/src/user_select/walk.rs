@@ -35,6 +35,12 @@ pub(crate) struct Walk<'a> {
     pub(super) types: BTreeSet<String>,
     /// The parameters whose values may have no more than so many bytes.
     pub(super) short: BTreeMap<String, usize>,
+    /// The parameters that are a `jsonpath`.
+    pub(super) json_paths: BTreeSet<String>,
+    /// The casts to `jsonpath` that stand nowhere known.
+    pub(super) n_json_paths: usize,
+    /// What a name stands for here may have been made by a sub-select in FROM, a common table expression or a function.
+    pub(super) makes_values: bool,
     /// How many aggregates, window functions and functions that give rows were met in the query that is walked.
     pub(super) aggregates: usize,
     pub(super) conditions: Conditions,
@@ -52,9 +58,19 @@ impl<'a> Walk<'a> {
             operators: BTreeSet::new(),
             types: BTreeSet::new(),
             short: BTreeMap::new(),
+            json_paths: BTreeSet::new(),
+            n_json_paths: 0,
+            makes_values: false,
             aggregates: 0,
             conditions: Conditions::default(),
         }
+    }
+
+    /// The whole statement, after which nothing more is met.
+    pub(crate) fn statement(&mut self, query: &mut Query) -> Checked {
+        self.query(query)?;
+        let message = "a cast to jsonpath stands beside the document that the path is of, or is an argument of a function";
+        self.need(self.n_json_paths == 0, "type", message)
     }
 
     /// A refusal at the last known place.

@@ -20,6 +20,7 @@ use super::{Finding, Statement};
 use crate::desired::{Desired, EntitySpec, RelationshipSpec, Security};
 use join::{Columns, Join};
 
+mod comparable;
 mod join;
 
 /// What became of one Relationship.

@@ -6,7 +6,7 @@ use super::cases::{Case, Object, case, tenant};
 
 pub(super) const SCRIPT: &str = "
     create table app.people (id bigint primary key, email text, boss bigint references app.people, deputy bigint references app.people);
-    create table app.visits (id bigint primary key, person text, at timestamptz, extra json);
+    create table app.visits (id bigint primary key, person text, at timestamptz, extra json, rate float8, share numeric(9, 2), code text collate \"C\", name text collate \"POSIX\");
     create table app.pairs (one bigint references app.people, other bigint references app.people);
     create view app.seen as select id from app.people;";
 
@@ -95,6 +95,20 @@ pub(super) fn cases() -> Vec<Case> {
             "a relationship over columns of a type without =",
             "visits.extra is json and visits.extra is json, which PostgreSQL does not compare with =",
             "name: alike, from: {entity: visits, fields: [extra]}, to: {entity: visits, fields: [extra]}, cardinality: Many",
+        ),
+        of(
+            "decimal-and-float",
+            Reason::InvalidSpec,
+            "a relationship over a decimal and a float",
+            "visits.share is numeric(9,2) and visits.rate is double precision, which PostgreSQL compares as double precision",
+            "name: alike, from: {entity: visits, fields: [share]}, to: {entity: visits, fields: [rate]}, cardinality: Many",
+        ),
+        of(
+            "two-collations",
+            Reason::InvalidSpec,
+            "a relationship over texts of two collations",
+            "visits.code and visits.name have different collations",
+            "name: alike, from: {entity: visits, fields: [code]}, to: {entity: visits, fields: [name]}, cardinality: Many",
         ),
         Case {
             spoil: "alter table app.pairs owner to rowgate_superuser",

@@ -31,12 +31,16 @@ struct Names {
 const STDOUT: &str = "-";
 
 impl Part {
+    fn at_once(path: PathBuf, file: File) -> Part {
+        Part { names: None, path, file, len: 0, is_done: false }
+    }
+
     /// Keeps the bytes of `resumed`, if they are that job's; other bytes are dropped.
     pub(super) fn open(target: &Path, resumed: Option<&str>) -> Result<Part, Failure> {
         if [STDOUT, "/dev/stdout", "/proc/self/fd/1", "/dev/fd/1"].iter().any(|it| target == Path::new(it)) {
             let stdout = std::io::stdout().as_fd().try_clone_to_owned();
             let file = File::from(stdout.map_err(|error| failed(target, &error))?);
-            return Ok(Part { names: None, path: "standard output".into(), file, len: 0, is_done: false });
+            return Ok(Part::at_once("standard output".into(), file));
         }
         match fs::metadata(target) {
             Ok(it) if it.is_dir() => {
@@ -45,8 +49,7 @@ impl Part {
             // a device or a pipe, which no file may replace
             Ok(it) if !it.is_file() => {
                 let file = OpenOptions::new().write(true).open(target);
-                let file = file.map_err(|error| failed(target, &error))?;
-                return Ok(Part { names: None, path: target.to_owned(), file, len: 0, is_done: false });
+                return Ok(Part::at_once(target.to_owned(), file.map_err(|error| failed(target, &error))?));
             }
             _ => {}
         }

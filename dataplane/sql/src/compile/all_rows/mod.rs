@@ -36,8 +36,7 @@ pub fn all_rows(mut query: Query, in_any_order: bool) -> CompiledRows {
     };
     let names = query.select.iter().filter_map(name).collect();
     let mut beside = BTreeSet::new();
-    query.filter.iter().for_each(|filter| filter.relations(&mut beside));
-    beside.extend(query.order_references.iter().flat_map(|reference| &reference.entity.relations));
+    query.relations_beside(&mut beside);
     let mut sql = Sql::new();
     // a query without terms selects no column for the place where a page ends
     let select = select::write(&mut sql, &query, &[], &mut Lists::below(&query));

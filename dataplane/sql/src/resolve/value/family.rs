@@ -1,6 +1,6 @@
 //! Which types stand beside each other, and which can be compared or ordered at all.
 
-use crate::catalog::{FieldType, Operators, TypeKind};
+use crate::catalog::{FieldType, Operators, TypeKind, WITHOUT_EQUALITY};
 use crate::shape::Encoding;
 
 /// What values of a column are to a filter.
@@ -125,13 +125,6 @@ pub(crate) fn has_order(ty: &FieldType) -> bool {
     has_equality(ty) && !WITHOUT_ORDER.contains(&ty.base_oid)
 }
 
-/// json, xml, point, lseg, path, box, polygon, line, circle (those compare areas or lengths), aclitem, jsonpath,
-/// refcursor, snapshots, pg_node_tree, and arrays of each; tsvector and tsquery, whose readers call a wrong text a syntax
-/// error, as if it were ours.
-const WITHOUT_EQUALITY: [u32; 33] = [
-    114, 199, 142, 143, 600, 1017, 601, 1018, 602, 1019, 603, 1020, 604, 1027, 628, 629, 718, 719, 1033,
-    1034, 4072, 4073, 1790, 2201, 5038, 5039, 2970, 2949, 194, 3614, 3643, 3615, 3645,
-];
 /// xid, cid and arrays of each.
 const WITHOUT_ORDER: [u32; 4] = [28, 1011, 29, 1012];
 

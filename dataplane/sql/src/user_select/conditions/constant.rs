@@ -6,6 +6,7 @@ use sqlparser::ast::{
 };
 
 use crate::user_select::allowed::functions::NOW;
+use crate::user_select::call;
 
 pub(super) fn is_of_plain_type(expr: &Expr) -> bool {
     match expr {
@@ -84,6 +85,5 @@ fn is_now(function: &Function) -> bool {
         FunctionArguments::List(list) => list.args.is_empty(),
         FunctionArguments::Subquery(_) => false,
     };
-    let name = function.name.0.last().and_then(|it| it.as_ident());
-    is_bare && function.over.is_none() && name.is_some_and(|it| is_named(&it.value))
+    is_bare && function.over.is_none() && call::name(function).is_some_and(is_named)
 }

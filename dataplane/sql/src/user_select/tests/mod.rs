@@ -99,6 +99,7 @@ fn what_stands_for_a_table_is_what_may_be_read_of_it() {
             schema: ident("lab"),
             table: ident(&relation.name),
             columns,
+            hidden_by: None,
             is_fenced: relation.name == "shown",
         })
     };

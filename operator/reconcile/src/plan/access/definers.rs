@@ -43,15 +43,17 @@ pub(in crate::plan) fn called<'a>(relation: &'a Relation, db: &'a TenantDb) -> i
 }
 
 /// What PUBLIC may execute or read in the database of an application that no policy filters, and how it is taken from PUBLIC; `None`: nothing, or
-/// Rowgate made the database and takes it.
+/// Rowgate made the database and takes it. Casts to `json` count in each.
 pub(in crate::plan) fn unconfined(desired: &Desired, db: &TenantDb) -> Option<String> {
-    if !desired.is_adopted || db.unconfined.is_empty() {
+    let of_public = db.unconfined.iter().filter(|_| desired.is_adopted);
+    let all: Vec<_> = of_public.chain(&db.json_casts).collect();
+    if all.is_empty() {
         return None;
     }
-    let lines = db.unconfined.iter().take(differences::MAX_NAMED).map(|it| it.line.as_str());
+    let lines = all.iter().take(differences::MAX_NAMED).map(|it| it.line.as_str());
     Some(format!(
         "PUBLIC may {}, which no policy filters; grant that to the roles that need it, then take it from PUBLIC: {}",
-        differences::list(db.unconfined.iter().map(|it| it.right.as_str())),
+        differences::list(all.iter().map(|it| it.right.as_str())),
         lines.collect::<Vec<_>>().join(" ")
     ))
 }

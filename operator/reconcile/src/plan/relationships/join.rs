@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use rowgate_crds::Reason;
-use rowgate_pg::introspect::actual::{Column, ForeignKey, QName, Relation, RelationKind, TenantDb};
+use rowgate_pg::introspect::actual::{ForeignKey, QName, Relation, RelationKind, TenantDb};
 use rowgate_sql::catalog::EntityKind;
 use rowgate_sql::text::Ident;
 
+use super::comparable::Compared;
 use crate::desired::{Desired, EndSpec, EntitySpec, RelationshipSpec, ThroughSpec};
 use crate::plan::Finding;
 use crate::plan::accept::{exposed, qname};
@@ -226,40 +227,34 @@ impl Join<'_> {
         self.through.is_none() && self.to.is_unique(db)
     }
 
-    /// PostgreSQL has to have an operator for the types of each pair.
+    /// PostgreSQL has to compare each pair, whatever stands in them.
     fn comparable(&self, spec: &RelationshipSpec, db: &TenantDb) -> Result<(), Finding> {
-        let of = |relation: &Relation, name: &String| {
-            let column = relation.columns.iter().find(|column| column.name == *name);
-            let base = |it: &Column| it.domain_over.clone().unwrap_or_else(|| it.type_name.clone());
-            column.map_or_else(|| "unknown".to_owned(), base)
+        let of = |relation: &Relation, name: &String| Compared {
+            name: name.clone(),
+            column: relation.columns.iter().find(|column| column.name == *name).cloned(),
         };
-        let ends =
-            |end: &Columns<'_>| end.names.iter().map(|name| of(end.relation, name)).collect::<Vec<_>>();
-        let (from, to) = (ends(&self.from), ends(&self.to));
-        let from_names = self.from.fields.iter().map(|field| format!("{}.{field}", spec.from.entity));
-        let to_names = self.to.fields.iter().map(|field| format!("{}.{field}", spec.to.entity));
+        let end = |end: &Columns<'_>, entity: &str| {
+            let columns = end.names.iter().zip(&end.fields);
+            let named =
+                |(name, field)| Compared { name: format!("{entity}.{field}"), ..of(end.relation, name) };
+            columns.map(named).collect::<Vec<_>>()
+        };
+        let (from, to) = (end(&self.from, &spec.from.entity), end(&self.to, &spec.to.entity));
         let pairs: Vec<_> = match &self.through {
-            None => from_names.zip(from).zip(to_names.zip(to)).collect(),
+            None => from.into_iter().zip(to).collect(),
             Some(link) => {
                 let table = (link.schema.as_str().to_owned(), link.object.as_str().to_owned());
                 let Some(relation) = db.relations.get(&table) else { return Ok(()) };
                 let its = |names: &[String]| {
-                    let its = names.iter().map(|name| (format!("{}.{name}", table.1), of(relation, name)));
-                    its.collect::<Vec<_>>()
+                    let named = |name| Compared { name: format!("{}.{name}", table.1), ..of(relation, name) };
+                    names.iter().map(named).collect::<Vec<_>>()
                 };
                 let (ours, theirs) = (its(&link.columns), its(&link.to_columns));
-                from_names.zip(from).zip(ours).chain(to_names.zip(to).zip(theirs)).collect()
+                from.into_iter().zip(ours).chain(to.into_iter().zip(theirs)).collect()
             }
         };
-        let is_refused = |a: &str, b: &str| {
-            family(a) != family(b) || INCOMPARABLE.contains(&family(a).trim_end_matches("[]"))
-        };
-        let refused = pairs.into_iter().find(|((_, a), (_, b))| is_refused(a, b));
-        let Some(((name, a), (other, b))) = refused else { return Ok(()) };
-        let message = format!(
-            "{name} is {a} and {other} is {b}, which PostgreSQL does not compare with =; name columns of one type that has ="
-        );
-        Err(Finding::new(Reason::InvalidSpec, message))
+        let refusal = pairs.iter().find_map(|(one, other)| one.refusal(other));
+        refusal.map_or(Ok(()), |message| Err(Finding::new(Reason::InvalidSpec, message)))
     }
 
     /// `orders.customer_id = customers.id`
@@ -335,18 +330,4 @@ impl Columns<'_> {
 
 pub(super) fn idents(names: &[String]) -> Vec<Ident> {
     names.iter().map(|name| Ident::new(name).expect("columns of PostgreSQL have names")).collect()
-}
-
-/// Types of PostgreSQL that have no `=`.
-const INCOMPARABLE: [&str; 4] = ["json", "xml", "point", "polygon"];
-
-/// Types with operators between them, by the name of `format_type`.
-fn family(type_name: &str) -> &str {
-    let bare = type_name.split_once('(').map_or(type_name, |(bare, _)| bare);
-    match bare.trim() {
-        "smallint" | "integer" | "bigint" | "numeric" | "real" | "double precision" => "number",
-        "text" | "character varying" | "character" | "name" | "\"char\"" => "text",
-        it if it.starts_with("timestamp") || it == "date" => "time",
-        it => it,
-    }
 }
