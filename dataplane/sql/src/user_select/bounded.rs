@@ -27,6 +27,8 @@ const MAX_SHORT: usize = 1_000;
 const MAX_SHORT_SET: usize = 10_000;
 /// Beside what the statement itself makes, and may make of hundreds of megabytes, so many times less.
 const SHORTER: usize = 33;
+/// Of all that is short in a statement, in hundredths of what one may have.
+const MAX_SHARES: usize = 200;
 
 /// Names of the operands once they are worked out.
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -62,6 +64,7 @@ const BY_SECOND: &[&str] = &[
 impl Walk<'_> {
     /// The expression, once the sizes of its operands were looked at where they may be large. `has_aggregate`: one of them is made of rows.
     pub(super) fn bounded(&mut self, expr: &mut Expr, has_aggregate: bool) -> Checked {
+        self.long_calls += usize::from(is_long(expr) && !is_given(expr));
         match expr {
             Expr::Like { expr: text, pattern, escape_char, .. }
             | Expr::ILike { expr: text, pattern, escape_char, .. } => {
@@ -193,13 +196,21 @@ impl Walk<'_> {
         }
         let mut parameters = Vec::new();
         placeholders(expr, &mut parameters);
+        // several beside the values of one row add up
+        let share = &mut self.shares[usize::from(!is_stored)];
+        *share += 100 * expr.to_string().len() / max_short + 10 * parameters.len();
+        if MAX_SHARES < *share {
+            return Ok(false);
+        }
         // of a payloadQuery they are values of a row
         if (self.for_json.is_some() || !is_stored) && !parameters.is_empty() {
             return Ok(false);
         }
+        // they may all be as long, and one may stand there several times
+        let each = max_short / parameters.len().max(1);
         for parameter in parameters {
-            let max = self.short.entry(parameter).or_insert(max_short);
-            *max = max_short.min(*max);
+            let max = self.short.entry(parameter).or_insert(each);
+            *max = each.min(*max);
         }
         Ok(true)
     }
@@ -247,6 +258,46 @@ fn size_for(op: &B) -> Option<Size> {
         B::PGLikeMatch | B::PGILikeMatch | B::PGNotLikeMatch | B::PGNotILikeMatch => Some(OF_TEXT),
         B::PGOverlap | B::AtArrow | B::ArrowAt | B::QuestionAnd | B::QuestionPipe => Some(OF_SET),
         _ => None,
+    }
+}
+
+/// What takes as long as a value is long, functions apart.
+fn is_long(expr: &Expr) -> bool {
+    use sqlparser::ast::DataType as T;
+    match expr {
+        Expr::Like { .. }
+        | Expr::ILike { .. }
+        | Expr::SimilarTo { .. }
+        | Expr::Overlay { .. }
+        | Expr::Trim { .. }
+        | Expr::Position { .. } => true,
+        Expr::Cast { data_type, .. } => matches!(
+            data_type,
+            T::Text | T::Varchar(_) | T::JSON | T::JSONB | T::Bytea | T::Array(_) | T::TsVector | T::TsQuery
+        ),
+        Expr::BinaryOp { op, .. } => {
+            use B::{
+                Arrow, AtAt, AtQuestion, HashArrow, HashLongArrow, HashMinus, LongArrow, PGRegexIMatch,
+                PGRegexMatch, PGRegexNotIMatch, PGRegexNotMatch, StringConcat,
+            };
+            let is_long = matches!(
+                op,
+                StringConcat
+                    | Arrow
+                    | LongArrow
+                    | HashArrow
+                    | HashLongArrow
+                    | HashMinus
+                    | AtAt
+                    | AtQuestion
+                    | PGRegexMatch
+                    | PGRegexIMatch
+                    | PGRegexNotMatch
+                    | PGRegexNotIMatch
+            );
+            is_long || size_for(op).is_some()
+        }
+        _ => false,
     }
 }
 

@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 
 use super::allowed::functions::{
-    BOUNDED, GRAMMAR, IN_FROM, MAX_LENGTH, NOW, is_aggregate, is_allowed, postgres_way,
+    BOUNDED, GRAMMAR, IN_FROM, MAX_LENGTH, NOW, is_aggregate, is_allowed, is_long, makes_long, postgres_way,
 };
 use super::names::{parts, place, quote};
 use super::refusal::{Checked, Refusal};
@@ -35,6 +35,19 @@ pub(super) fn plain(name: ObjectName, args: Vec<FunctionArg>) -> Function {
 pub(super) fn of(name: &str, args: impl IntoIterator<Item = Expr>) -> Function {
     let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
     plain(ObjectName::from(Ident::new(name)), args)
+}
+
+/// The list of `all (list)`, which sqlparser reads as a function where no comparison stands before it.
+pub(super) fn within_all(expr: &mut Expr) -> Option<&mut Expr> {
+    let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = expr else {
+        return None;
+    };
+    let [ObjectNamePart::Identifier(ident)] = name.0.as_slice() else { return None };
+    let is_all = ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("all");
+    match list.args.as_mut_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(list))] if is_all => Some(list),
+        _ => None,
+    }
 }
 
 /// The name without its schema.
@@ -77,6 +90,8 @@ impl Walk<'_> {
         }
         let is_of_rows = over.is_some() || is_aggregate(&called) || IN_FROM.contains(&called.as_str());
         self.aggregates += usize::from(is_of_rows);
+        self.long_calls += usize::from(is_long(&called));
+        self.has_made |= makes_long(&called);
         self.functions.insert(called.clone());
         Ok(called)
     }

@@ -3,8 +3,9 @@
 use std::mem::replace;
 
 use sqlparser::ast::{
-    AccessExpr, Array, CastKind, CeilFloorKind, DataType, DateTimeField, Expr, InTarget, Interval,
-    ObjectNamePart, Query, Spanned as _, Subscript, TypedString, UnaryOperator, Value, ValueWithSpan,
+    AccessExpr, Array, BinaryOperator, CastKind, CeilFloorKind, DataType, DateTimeField, Expr, InTarget,
+    Interval, ObjectNamePart, Query, Spanned as _, Subscript, TypedString, UnaryOperator, Value,
+    ValueWithSpan,
 };
 
 use super::allowed::operators::{is_binary_allowed, is_unary_allowed};
@@ -25,6 +26,7 @@ impl Walk<'_> {
 
     pub(super) fn expr(&mut self, expr: &mut Expr) -> Checked {
         let aggregates = self.aggregates;
+        like_of_list(expr);
         self.parts(expr)?;
         self.bounded(expr, self.aggregates != aggregates)
     }
@@ -331,6 +333,28 @@ impl Walk<'_> {
         *expr = nested(query, &keys, &clause, at)?;
         Ok(())
     }
+}
+
+/// `a like any (list)` becomes `a ~~ any (list)`, as PostgreSQL reads it.
+fn like_of_list(expr: &mut Expr) {
+    use BinaryOperator as B;
+    let (op, any, text, pattern) = match expr {
+        Expr::Like { negated, any, expr: text, pattern, escape_char: None } => {
+            (if *negated { B::PGNotLikeMatch } else { B::PGLikeMatch }, *any, text, pattern)
+        }
+        Expr::ILike { negated, any, expr: text, pattern, escape_char: None } => {
+            (if *negated { B::PGNotILikeMatch } else { B::PGILikeMatch }, *any, text, pattern)
+        }
+        _ => return,
+    };
+    let list = if any { Some(&mut **pattern) } else { call::within_all(pattern) };
+    let Some(list) = list else { return };
+    let take = |of: &mut Expr| Box::new(replace(of, Expr::value(Value::Null)));
+    let (right, left) = (take(list), take(text));
+    *expr = match any {
+        true => Expr::AnyOp { left, compare_op: op, right, is_some: false },
+        false => Expr::AllOp { left, compare_op: op, right },
+    };
 }
 
 fn is_json_query(name: &[ObjectNamePart]) -> bool {

@@ -118,7 +118,7 @@ impl Walk<'_> {
             TableFactor::Derived { lateral: _, subquery, alias, sample } => {
                 self.need(sample.is_none(), "sample", "TABLESAMPLE is not allowed")?;
                 self.query(subquery)?;
-                self.makes_values = true;
+                self.make_values();
                 self.optional_alias(alias.as_mut())
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
@@ -140,7 +140,7 @@ impl Walk<'_> {
         let is_cte = found.schema.is_none() && self.ctes.iter().flatten().any(|cte| *cte == found.name);
         self.optional_alias(alias.as_mut())?;
         if is_cte {
-            self.makes_values = true;
+            self.make_values();
             return Ok(());
         }
         if alias.is_none() {
@@ -162,7 +162,7 @@ impl Walk<'_> {
         &mut self,
         (name, args, ordinality, alias): (ObjectName, Vec<FunctionArg>, bool, Option<TableAlias>),
     ) -> Checked<TableFactor> {
-        self.makes_values = true;
+        self.make_values();
         let mut call = super::call::plain(name, args);
         let function = self.call(&mut call)?;
         self.bounded_in_from(&mut call)?;

@@ -191,11 +191,11 @@ impl Walk<'_> {
             && *flavor == SelectFlavor::Standard;
         self.need(is_plain, "syntax", "this SELECT has a clause that PostgreSQL does not know")?;
         self.need(!projection.is_empty(), "columns", "name at least one column after SELECT")?;
+        from.iter_mut().try_for_each(|table| self.table_with_joins(table))?;
         if let Some(Distinct::On(exprs)) = distinct {
             self.exprs(&mut *exprs)?;
             exprs.iter().for_each(|term| self.conditions.term(term));
         }
-        from.iter_mut().try_for_each(|table| self.table_with_joins(table))?;
         projection.iter_mut().try_for_each(|item| self.item(item))?;
         if *distinct == Some(Distinct::Distinct) {
             self.conditions.each_output();

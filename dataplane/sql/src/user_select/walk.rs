@@ -41,10 +41,19 @@ pub(crate) struct Walk<'a> {
     pub(super) n_json_paths: usize,
     /// What a name stands for here may have been made by a sub-select in FROM, a common table expression or a function.
     pub(super) makes_values: bool,
+    /// What is looked for and counts as short, beside what is stored and beside what the statement makes, in hundredths of what one may have.
+    pub(super) shares: [usize; 2],
+    /// How many functions and operators there are that take as long as a value is long.
+    pub(super) long_calls: usize,
+    /// A value may be longer than all that are stored.
+    pub(super) has_made: bool,
     /// How many aggregates, window functions and functions that give rows were met in the query that is walked.
     pub(super) aggregates: usize,
     pub(super) conditions: Conditions,
 }
+
+/// PostgreSQL looks up between rows, and not between the values of one.
+const MAX_LONG_CALLS: usize = 300;
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(rules: Rules, for_json: Option<ForJson<'a>>) -> Walk<'a> {
@@ -61,6 +70,9 @@ impl<'a> Walk<'a> {
             json_paths: BTreeSet::new(),
             n_json_paths: 0,
             makes_values: false,
+            shares: [0; 2],
+            long_calls: 0,
+            has_made: false,
             aggregates: 0,
             conditions: Conditions::default(),
         }
@@ -70,7 +82,14 @@ impl<'a> Walk<'a> {
     pub(crate) fn statement(&mut self, query: &mut Query) -> Checked {
         self.query(query)?;
         let message = "a cast to jsonpath stands beside the document that the path is of, or is an argument of a function";
-        self.need(self.n_json_paths == 0, "type", message)
+        self.need(self.n_json_paths == 0, "type", message)?;
+        let message = "a query that makes values of rows or reads from sub-selects has at most 300 casts, operators and functions of texts, JSON and arrays";
+        self.need(!self.has_made || self.long_calls <= MAX_LONG_CALLS, "length", message)
+    }
+
+    /// From here on a name may stand for what the statement makes.
+    pub(super) fn make_values(&mut self) {
+        (self.makes_values, self.has_made) = (true, true);
     }
 
     /// A refusal at the last known place.

@@ -306,6 +306,16 @@ pub(in crate::user_select) fn is_aggregate(name: &str) -> bool {
     AGGREGATES.contains(&name)
 }
 
+/// It takes as long as a value is long.
+pub(in crate::user_select) fn is_long(name: &str) -> bool {
+    [TEXT, JSON, ARRAYS, TEXT_SEARCH].iter().any(|list| list.contains(&name))
+}
+
+/// It makes one value of those of all rows.
+pub(in crate::user_select) fn makes_long(name: &str) -> bool {
+    is_aggregate(name) && name.ends_with("_agg")
+}
+
 pub(in crate::user_select) fn is_allowed(name: &str) -> bool {
     LISTS.iter().any(|list| list.contains(&name))
 }

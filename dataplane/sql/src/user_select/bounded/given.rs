@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator as B, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Value,
+    FunctionArguments, TypedString, Value,
 };
 
 use crate::user_select::call;
@@ -76,19 +76,47 @@ pub(super) fn is_given(expr: &Expr) -> bool {
         Expr::Array(array) => array.elem.iter().all(is_given),
         Expr::Cast { expr, data_type, .. } => is_text(expr) && !makes_longer(data_type),
         Expr::Function(function) => {
-            const SEARCHES: &[&str] =
-                &["phraseto_tsquery", "plainto_tsquery", "to_tsquery", "websearch_to_tsquery"];
-            call::name(function).is_some_and(|name| SEARCHES.contains(&name))
+            const NO_LONGER: &[&str] = &[
+                "phraseto_tsquery",
+                "plainto_tsquery",
+                "string_to_array",
+                "to_tsquery",
+                "websearch_to_tsquery",
+            ];
+            call::name(function).is_some_and(|name| NO_LONGER.contains(&name))
                 && are_arguments(function, is_given)
         }
         _ => false,
     }
 }
 
-/// A value of a column, or little more than one, where columns are those of tables.
+/// Columns that may stand in what is about as long as one of them.
+const MAX_COLUMNS: usize = 8;
+
+/// A value of a column, or little more than a few, where columns are those of tables.
 pub(super) fn is_stored(expr: &Expr) -> bool {
+    let mut n_columns = 0;
+    is_of_columns(expr, &mut n_columns) && n_columns <= MAX_COLUMNS
+}
+
+fn is_of_columns(expr: &Expr, n_columns: &mut usize) -> bool {
+    // a number of few digits may have 131,072 of them once it is a text
+    *n_columns += match expr {
+        Expr::Value(_) => usize::from(!is_given(expr)),
+        Expr::TypedString(TypedString { data_type, .. }) | Expr::Cast { data_type, .. } => {
+            usize::from(makes_longer(data_type))
+        }
+        _ => 0,
+    };
+    let mut is_stored = |expr: &Expr| is_of_columns(expr, n_columns);
     match expr {
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_) | Expr::TypedString(_) => true,
+        Expr::Value(_) => true,
+        Expr::TypedString(it) => !fills_up(&it.data_type),
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
+            *n_columns += 1;
+            true
+        }
+        Expr::Cast { data_type, .. } if fills_up(data_type) => false,
         Expr::Nested(inner)
         | Expr::Cast { expr: inner, .. }
         | Expr::Collate { expr: inner, .. }
@@ -145,12 +173,21 @@ pub(super) fn is_of_given(expr: &Expr) -> bool {
 }
 
 /// Of each argument, where all are plain values.
-fn are_arguments(function: &Function, are: fn(&Expr) -> bool) -> bool {
+fn are_arguments(function: &Function, mut are: impl FnMut(&Expr) -> bool) -> bool {
     let FunctionArguments::List(list) = &function.args else { return false };
     list.args.iter().all(|arg| match arg {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => are(expr),
         _ => false,
     })
+}
+
+/// With blanks or zeros, up to its length.
+fn fills_up(ty: &DataType) -> bool {
+    match ty {
+        DataType::Char(_) | DataType::Character(_) | DataType::Bit(_) => true,
+        DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => fills_up(element),
+        _ => false,
+    }
 }
 
 /// A number has up to 131,072 digits more than are written.

@@ -57,7 +57,7 @@ impl Walk<'_> {
     fn compares_paths(&mut self, path: &mut Expr, is_search: bool) -> Checked<bool> {
         if let Some(text) = written(path) {
             let found = JsonPath::read(text);
-            let message = "a jsonpath that compares two paths has no list of subscripts and no **";
+            let message = "a jsonpath that compares two paths has no list of subscripts, no **, no keyvalue() and no backslash";
             self.need(!(found.compares_paths && found.repeats), "length", message)?;
             return Ok(found.compares_paths);
         }
@@ -72,7 +72,7 @@ impl Walk<'_> {
             }
             (None, Some(name)) if matches!(inner, Expr::Value(_)) => drop(self.json_paths.insert(name)),
             // one of text search
-            _ if is_search => {}
+            _ if is_search && !is_typed => {}
             _ => {
                 return self.refuse("length", "a jsonpath is written in the query, or given for a parameter");
             }
@@ -128,14 +128,16 @@ pub(in crate::user_select) fn is_json_path(ty: &DataType) -> bool {
 pub(crate) struct JsonPath {
     /// A path stands on both sides of a comparison.
     pub(crate) compares_paths: bool,
-    /// A list of subscripts, or `**`, by which a path has more items than the document.
+    /// A list of subscripts, `**` or `.keyvalue()`, by which a path has more items than the document.
     pub(crate) repeats: bool,
 }
 
 impl JsonPath {
     /// Of any text: one that is no `jsonpath` is PostgreSQL's to refuse.
     pub(crate) fn read(text: &str) -> JsonPath {
-        let mut found = JsonPath::default();
+        // a name may be written by escapes
+        let mut found =
+            JsonPath { repeats: text.contains("keyvalue") || text.contains('\\'), ..JsonPath::default() };
         let mut rest = text.chars().peekable();
         // what closes nothing ends the text no sooner
         while rest.peek().is_some() {
@@ -242,6 +244,10 @@ mod tests {
             assert!(!JsonPath::read(text).compares_paths, "{text}");
         }
         assert!(JsonPath::read("$.a[0, 1] == $.b").repeats && JsonPath::read("$.** == $.b").repeats);
-        assert!(!JsonPath::read("$.a[*] == $.b * 2").repeats);
+        assert!(
+            JsonPath::read("$.keyvalue().id == $.b").repeats
+                && JsonPath::read(r"$.\u006beyvalue() == $.b").repeats
+        );
+        assert!(!JsonPath::read("$.a[*].size() == $.b * 2").repeats);
     }
 }

@@ -7,11 +7,16 @@ use sqlparser::ast::{
 
 use super::given::{is_given, placeholders};
 use super::{Columns, OF_SET, set_aside};
+use crate::user_select::call;
 use crate::user_select::refusal::Checked;
 use crate::user_select::walk::Walk;
 
 /// Of a query that is written, in bytes: a hundred words take `ts_rank` 3 seconds beside the longest vector.
 const MAX_SHORT: usize = 300;
+/// Of one with prefixes, its function included.
+const MAX_SHORT_OF_PREFIXES: usize = 100;
+/// How much longer prefixes take, at most, as measured.
+const OF_PREFIXES: u32 = 64;
 /// Of the numbers in the options.
 const MAX_DIGITS: usize = 3;
 
@@ -32,13 +37,18 @@ impl Walk<'_> {
         if operands.iter().filter(|it| !is_short(it)).count() < 2 {
             return Ok(());
         }
+        let factor = if operands.iter().any(|it| looks_for_words(it)) { 1 } else { OF_PREFIXES };
         let Columns { values, mut sizes } = set_aside(operands, OF_SET, |_| true);
         if values.is_empty() || sizes.len() < 2 {
             return Ok(());
         }
         let second = sizes.remove(1);
         let rest = sizes.iter().map(|size| format!("coalesce({size}, 0)")).collect::<Vec<_>>().join(" + ");
-        self.enclose(expr, Some(Columns { values, sizes: vec![second, format!("({rest})")] }), has_aggregate)
+        self.enclose(
+            expr,
+            Some(Columns { values, sizes: vec![second, format!("({factor}::BIGINT * ({rest}))")] }),
+            has_aggregate,
+        )
     }
 
     /// The last argument is the options or the query to look for: what is not written is read as the latter.
@@ -73,7 +83,22 @@ impl Walk<'_> {
 fn is_short(expr: &Expr) -> bool {
     let mut parameters = Vec::new();
     placeholders(expr, &mut parameters);
-    is_given(expr) && parameters.is_empty() && expr.to_string().len() <= MAX_SHORT
+    let text = expr.to_string();
+    let max = if text.contains('*') { MAX_SHORT_OF_PREFIXES } else { MAX_SHORT };
+    is_given(expr) && parameters.is_empty() && text.len() <= max
+}
+
+/// A query of whole words: a prefix stands for each word that begins so.
+fn looks_for_words(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => looks_for_words(inner),
+        Expr::Function(function) => match call::name(function) {
+            Some("plainto_tsquery" | "phraseto_tsquery" | "websearch_to_tsquery") => true,
+            Some("to_tsquery") => is_short(expr) && !expr.to_string().contains('*'),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// The text of a string.
