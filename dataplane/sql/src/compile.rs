@@ -254,7 +254,14 @@ fn source(
     around: Option<Belonging<'_>>,
 ) {
     let entity = &*query.entity;
-    sql.lit(" from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t");
+    let by = around.into_iter().flat_map(Belonging::inside);
+    fence::relation(sql.lit(" from "), entity, 0, by, |fields| {
+        let mut add = |field| {
+            fields.insert(field);
+        };
+        query.read_fields(&mut add);
+        query.filter.iter().for_each(|filter| filter.fields(&mut add));
+    });
     nested::join(sql, entity, joins);
     let mut word = " where ";
     if let Some(around) = around {

@@ -64,7 +64,7 @@ async fn what_no_deadline_ends_is_refused_by_the_sizes_of_its_values() {
         "select n = any(w) as n from (select 'x'::char(10000000) as n, (select array_agg(g::text::bpchar) from generate_series(1, 100000) g) as w) x",
     ] {
         let query = query
-            .replace("$numbers", &vec!["1e131000"; 9].join(", "))
+            .replace("$numbers", &["1e131000"; 9].join(", "))
             .replace("$needle", &" ".repeat(900))
             .replace("$long", "(select string_agg('aaaaaaaaaa', '') from generate_series(1, 500000))")
             .replace(

@@ -54,6 +54,17 @@ impl Lab {
     - {name: above, kind: View, source: {schema: lab, object: above}, keyFields: [id]}
     - {name: bins, source: {schema: lab, object: bins}, hideSoftDeleted: true, rowLevelSecurity: {none: true}}
 ";
+        const RELATIONSHIPS: &str = "---
+apiVersion: rowgate.dev/v1alpha1
+kind: Relationship
+metadata: {name: rated}
+spec: {tenantRef: {name: lab}, name: rated, from: {entity: bins, fields: [id]}, to: {entity: shown, fields: [rate]}, cardinality: Many}
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: Relationship
+metadata: {name: binned}
+spec: {tenantRef: {name: lab}, name: binned, from: {entity: shown, fields: [rate]}, to: {entity: bins, fields: [id]}, cardinality: One}
+";
         let of_north = "      - {entity: notes, actions: [read], fields: {include: [id, region, word]}}\n";
         let shown = ["shown", "above", "bins"]
             .map(|it| format!("      - {{entity: {it}, actions: [read], fields: {{include: ['*']}}}}\n"))
@@ -63,7 +74,7 @@ impl Lab {
             .replacen("---\n", SCRIPT, 1)
             .replacen("  entities:\n", ENTITIES, 1)
             .replacen(of_north, &shown, 1);
-        Lab::of(&tenant).await
+        Lab::of(&format!("{tenant}{RELATIONSHIPS}")).await
     }
 
     /// As [`Lab::open`], with a table `many` of two million long rows, which a relationship leads from to `notes`.

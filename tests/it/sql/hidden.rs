@@ -72,6 +72,45 @@ async fn no_column_that_a_view_works_out_tells_of_a_row_that_it_hides() {
     }
 }
 
+/// Seen to fail where what a relationship compares is taken for columns of tables.
+#[tokio::test]
+async fn no_relationship_over_what_a_view_works_out_tells_of_a_row_that_it_hides() {
+    let lab = Lab::with_view().await;
+    for word in ["hidden_three", "absent"] {
+        for (request, expected) in [
+            (format!("shown?$filter=(word eq '{word}' and binned/id gt 0) or id eq 77"), json!([])),
+            (format!("bins?$filter=rated/any(r: r/word eq '{word}')"), json!([])),
+            (
+                format!("bins?$select=id&$expand=rated($filter=word eq '{word}')"),
+                json!([{"id": 1, "rated": []}]),
+            ),
+            (
+                format!(
+                    "bins?$select=id&$expand=rated($filter=word eq '{word}' and rate gt 1;$orderby=rate)"
+                ),
+                json!([{"id": 1, "rated": []}]),
+            ),
+            (
+                format!("bins?$select=id&$filter=not rated/any(r: r/word eq '{word}' and r/rate gt 1)"),
+                json!([{"id": 1}]),
+            ),
+        ] {
+            let path = format!("/auth/lab/api/{}", request.replace(' ', "%20"));
+            let reply = lab.get("north", &path).await;
+            assert_eq!(
+                (reply.status.as_u16(), &reply.json()["value"]),
+                (200, &expected),
+                "{path}: {reply:?}"
+            );
+        }
+    }
+    let found = lab
+        .get("north", "/auth/lab/api/shown?$select=id&$filter=binned/id%20eq%20null&$orderby=id")
+        .await
+        .json();
+    assert_eq!(found["value"], json!([{"id": 1}, {"id": 2}]), "{found}");
+}
+
 /// Seen to fail where an array compares as its elements do, and these are a domain over a type without equality.
 #[tokio::test]
 async fn arrays_of_what_has_no_equality_are_not_compared() {

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use crate::catalog::{Entity, EntityKind};
-use crate::query::{Cast, Predicate, Query, Value};
+use crate::query::{Cast, Predicate, Query, Reference, Value};
 use crate::request::Function;
+use crate::text::Sql;
 
 /// A filter over a view, taken apart.
 pub(super) struct Fence {
@@ -58,6 +59,35 @@ fn sorts(query: &Query) -> bool {
     }
 }
 
+/// Writes a relation as `t<alias>`, 0: `t`; its rows are looked for by these fields, and all of them are read. Those that a view works out are
+/// compared for rows that it shows.
+pub(super) fn relation(
+    sql: &mut Sql,
+    entity: &Entity,
+    alias: u64,
+    by: impl IntoIterator<Item = usize>,
+    read: impl FnOnce(&mut BTreeSet<usize>),
+) {
+    let mut fields: BTreeSet<usize> = by.into_iter().collect();
+    let name = |sql: &mut Sql| {
+        sql.lit(" t");
+        if alias != 0 {
+            sql.number(alias);
+        }
+    };
+    if !fields.iter().any(|field| entity.fields[*field].is_worked_out) {
+        sql.ident(&entity.schema).lit(".").ident(&entity.object);
+        return name(sql);
+    }
+    read(&mut fields);
+    fields.extend(entity.hidden_by());
+    for (i, field) in fields.iter().enumerate() {
+        sql.lit(if i == 0 { "(select " } else { ", " }).ident(&entity.fields[*field].column);
+    }
+    sql.lit(" from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" offset 0)");
+    name(sql);
+}
+
 /// Whether it may raise by what stands in a row. What PostgreSQL cannot read of a request raises before any row is read, and the
 /// operators by which a type is ordered raise for no value.
 pub(super) fn raises(entity: &Entity, predicate: &Predicate) -> bool {
@@ -65,7 +95,8 @@ pub(super) fn raises(entity: &Entity, predicate: &Predicate) -> bool {
         Predicate::All(parts) | Predicate::Any(parts) => parts.iter().any(|part| raises(entity, part)),
         Predicate::Not(inner) | Predicate::NotTrue(inner) => raises(entity, inner),
         Predicate::Related(related) => {
-            related.inner.as_ref().is_some_and(|inner| raises(&related.entity, inner))
+            related.link.around().iter().any(|field| entity.fields[*field].is_worked_out)
+                || related.inner.as_ref().is_some_and(|inner| raises(&related.entity, inner))
         }
         Predicate::Within { .. } => true,
         Predicate::IsNull { value, .. } | Predicate::Is(value) => {
@@ -122,7 +153,12 @@ fn computes(entity: &Entity, value: &Value) -> bool {
     match value {
         Value::Field(field) => entity.fields[*field].is_worked_out,
         Value::Referenced(of) => {
-            of.references.last().is_some_and(|last| last.entity.fields[of.field].is_worked_out)
+            let mut around = entity;
+            of.references.iter().any(|Reference { link, entity, .. }| {
+                let is_worked_out = link.iter().any(|(left, _)| around.fields[*left].is_worked_out);
+                around = entity;
+                is_worked_out
+            }) || around.fields[of.field].is_worked_out
         }
         Value::Bind(_) => false,
         Value::Chain { .. } | Value::Negate(_) | Value::Cast(_, Cast::Integer) => true,

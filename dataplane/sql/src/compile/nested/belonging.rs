@@ -22,6 +22,14 @@ pub(in crate::compile) enum Belonging<'a> {
 }
 
 impl Belonging<'_> {
+    /// The fields by which they are looked for.
+    pub(in crate::compile) fn inside(self) -> Vec<usize> {
+        match self {
+            Belonging::To(around) => around.link.inside(),
+            Belonging::ToAny { pairs, .. } => pairs.iter().map(|(_, at)| *at).collect(),
+        }
+    }
+
     /// Writes that a row of `inside` belongs to them.
     pub(in crate::compile) fn condition(self, sql: &mut Sql, inside: &Entity) {
         match self {
