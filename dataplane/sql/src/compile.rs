@@ -225,19 +225,19 @@ fn single_rows(
                 column(sql.lit(word), entity, field);
                 word = ", ";
             }
-            let (inside, outside) = if fence.sorts { (None, after) } else { (after, None) };
+            let (after_inside, after_outside) = if fence.sorts { (None, after) } else { (after, None) };
             // the position may be one of rows that are joined
-            let within = if inside.is_some() { nested::of_order(query) } else { Vec::new() };
-            source(sql, query, fence.inside.as_ref(), inside, &within, around);
+            let within = if after_inside.is_some() { nested::of_order(query) } else { Vec::new() };
+            source(sql, query, fence.inside.as_ref(), after_inside, &within, around);
             // PostgreSQL moves no condition below an OFFSET.
             sql.lit(" offset 0) t");
             nested::join(sql, entity, joins);
             let mut word = " where ";
-            if let Some(outer) = &fence.outside {
-                predicate::write(sql.lit(word), entity, outer, outside.is_some());
+            if let Some(outside) = &fence.outside {
+                predicate::write(sql.lit(word), entity, outside, after_outside.is_some());
                 word = " and ";
             }
-            if let Some(position) = outside {
+            if let Some(position) = after_outside {
                 page::after(sql.lit(word), query, position);
             }
         }

@@ -115,8 +115,8 @@ impl KeyContext {
         let is_fenced = is_view && **is_fenced;
         let same: Vec<_> = all.into_iter().filter(|(entity, _)| entity.schema == schema).collect();
         let flags = same.iter().map(|(entity, _)| entity.hidden_by().map(|flag| &entity.fields[flag].column));
-        // an entity of the same table that hides none shows them all
-        let hidden_by = flags.reduce(|one, other| one.and(other)).flatten().cloned();
+        // an entity of the same table that hides none, or others, shows them
+        let hidden_by = flags.reduce(|one, other| one.filter(|_| one == other)).flatten().cloned();
         let mut columns: Vec<(Ident, bool)> = Vec::new();
         for (entity, rights) in same {
             for (field, may) in entity.fields.iter().zip(&rights.read) {

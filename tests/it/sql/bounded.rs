@@ -111,6 +111,14 @@ async fn what_no_deadline_ends_is_refused_by_the_sizes_of_its_values() {
             "at most 3 digits",
         ),
         (
+            "select ts_headline(word, to_tsquery('a'), 'StartSel=a MaxFragments=9999999') as n from notes",
+            "at most 3 digits",
+        ),
+        (
+            "select ts_headline(word, to_tsquery('a'), 'MaxFragments=0xFFFFFF') as n from notes",
+            "at most 3 digits",
+        ),
+        (
             "select ts_headline('simple', word, to_tsquery('a'), region) as n from notes",
             "written in the query",
         ),
@@ -119,6 +127,9 @@ async fn what_no_deadline_ends_is_refused_by_the_sizes_of_its_values() {
         assert!(code == "InvalidSql" && message.contains(says), "{query}: {message}");
     }
     let many = format!("select {} 0 as n from (select word as x from notes) x", "length(x) + ".repeat(301));
+    let (_, code, message) = lab.refused("north", &many, json!({})).await;
+    assert!(code == "InvalidSql" && message.contains("at most 300"), "{message}");
+    let many = format!("select greatest({} x) as n from (select word as x from notes) x", "x, ".repeat(301));
     let (_, code, message) = lab.refused("north", &many, json!({})).await;
     assert!(code == "InvalidSql" && message.contains("at most 300"), "{message}");
     let parts = "select id from notes where word like '%' || @p || @q || '%' || @p";
@@ -171,7 +182,8 @@ async fn what_is_bounded_gives_what_it_gave() {
         ("jsonb_path_exists(jsonb_build_object('a', j), '$.a[*] == $.a[0]')", json!(true)),
         ("jsonb_path_query_array(j, '$[*] ? (@ == $x)', jsonb_build_object('x', word))", json!(["n2"])),
         ("jsonb_path_match('{\"a\": 1, \"b\": 2}', '$.a < $.b')", json!(true)),
-        ("jsonb_path_exists(path => '$.a == $.b', target => to_jsonb(n), silent => true)", json!(true)),
+        ("jsonb_path_exists(path => '$.a == $.b', silent => true, target => to_jsonb(n))", json!(true)),
+        ("strpos(@list, @list) + strpos(word, word)", json!(2)),
         ("j @? @list", json!(true)),
         ("j @@ '$[0] == \"n2\"'::jsonpath", json!(true)),
         ("to_tsvector('simple', word) @@ to_tsquery('simple', c || '2')", json!(true)),

@@ -41,10 +41,10 @@ impl Lab {
     insert into lab.marked values (1, 'one'), (2, 'two'), (3, 'hidden_three');
     create table lab.allowed (id int primary key);
     insert into lab.allowed values (1), (2);
-    create view lab.shown as select m.id, m.word, 100 / m.n as rate, m.docs from lab.marked m join lab.allowed a using (id);
+    create view lab.shown as select m.id, m.word, 100 / m.n as rate, coalesce(100 / m.n, 0) as share, m.docs from lab.marked m join lab.allowed a using (id);
     create view lab.above as select s.id, s.word, s.rate from lab.shown s;
     create table lab.bins (id int primary key, word text, is_deleted boolean not null default false);
-    insert into lab.bins values (1, 'kept', false), (2, 'gone', true);
+    insert into lab.bins values (1, 'kept', false), (2, 'gone', true), (3, 'third', false);
 ---
 ";
         const ENTITIES: &str = "  entities:
@@ -59,6 +59,11 @@ apiVersion: rowgate.dev/v1alpha1
 kind: Relationship
 metadata: {name: rated}
 spec: {tenantRef: {name: lab}, name: rated, from: {entity: bins, fields: [id]}, to: {entity: shown, fields: [rate]}, cardinality: Many}
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: Relationship
+metadata: {name: one}
+spec: {tenantRef: {name: lab}, name: one, from: {entity: bins, fields: [id]}, to: {entity: shown, fields: [id]}, cardinality: One, assumeUnique: true}
 ---
 apiVersion: rowgate.dev/v1alpha1
 kind: Relationship

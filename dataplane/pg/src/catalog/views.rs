@@ -33,7 +33,7 @@ pub(super) async fn note(conn: &mut PgConnection, tables: &mut Tables) -> Result
     let mut within = conn.begin().await?;
     sqlx::query("set local lock_timeout = 200").execute(&mut *within).await?;
     let asked = match asked(&mut within, tables.oids()).await {
-        Err(error) if error.as_database_error().and_then(|it| it.code()).as_deref() == Some("55P03") => None,
+        Err(error) if is_locked(&error) => None,
         asked => Some(asked?),
     };
     let (rows, definitions) = match asked {
@@ -43,7 +43,9 @@ pub(super) async fn note(conn: &mut PgConnection, tables: &mut Tables) -> Result
         }
         None => {
             within.rollback().await?;
-            (rows(conn, tables.oids(), false).await?, Definitions::default())
+            let rows = rows(conn, tables.oids(), false).await?;
+            let views: Vec<Oid> = rows.iter().map(|row| row.relation).collect();
+            (rows, one_by_one(conn, &views).await?)
         }
     };
     for row in rows {
@@ -57,6 +59,38 @@ pub(super) async fn note(conn: &mut PgConnection, tables: &mut Tables) -> Result
         });
     }
     Ok(())
+}
+
+fn is_locked(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|it| it.code()).as_deref() == Some("55P03")
+}
+
+/// Of those views for which no lock has to be waited for, until so many were waited for that a load would take long.
+async fn one_by_one(conn: &mut PgConnection, views: &[Oid]) -> Result<Definitions, sqlx::Error> {
+    const MAX_LOCKED: usize = 5;
+    let (mut all, mut n_locked) = (Definitions::default(), 0);
+    for view in views {
+        let mut within = conn.begin().await?;
+        sqlx::query("set local lock_timeout = 200").execute(&mut *within).await?;
+        match definitions(&mut within, &[*view]).await {
+            Ok(more) => {
+                within.commit().await?;
+                all.extend(more);
+            }
+            Err(error) if is_locked(&error) => {
+                within.rollback().await?;
+                tracing::warn!(
+                    "the definition of a view is not read, because a table below it is locked: filters by its fields use no index until the catalog is loaded again"
+                );
+                n_locked += 1;
+                if n_locked == MAX_LOCKED {
+                    break;
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(all)
 }
 
 async fn asked(conn: &mut PgConnection, views: &[Oid]) -> Result<(Vec<Row>, Definitions), sqlx::Error> {
@@ -79,7 +113,7 @@ async fn definitions(conn: &mut PgConnection, views: &[Oid]) -> Result<Definitio
              join pg_catalog.pg_rewrite w on w.ev_class = u.oid and u.relkind = 'v'
              join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
                                         and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> u.oid
-             join pg_catalog.pg_class b on b.oid = d.refobjid and b.relkind in ('r', 'p', 'v')
+             join pg_catalog.pg_class b on b.oid = d.refobjid and b.relkind in ('r', 'p', 'v', 'f')
          )
          select n.nspname::text, c.relname::text, case c.relkind when 'v' then pg_catalog.pg_get_viewdef(c.oid) end,
                 array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attgenerated = 'v')

@@ -176,7 +176,7 @@ pub(super) async fn json_casts(conn: &mut PgConnection) -> Result<Vec<Unconfined
     .fetch_all(conn)
     .await?;
     let unconfined = |(signature, of): (String, String)| Unconfined {
-        right: format!("execute {signature} (SECURITY DEFINER), which to_json calls as the cast from {of}"),
+        right: format!("runs {signature} (SECURITY DEFINER) as the cast from {of}"),
         line: format!("drop cast ({of} as json);"),
     };
     Ok(rows.into_iter().map(unconfined).collect())

@@ -35,7 +35,7 @@ pub struct TableColumns {
     pub relations: Vec<u32>,
 }
 
-/// json, xml, point, lseg, path, box, polygon, line, circle (those compare areas or lengths), aclitem, jsonpath,
+/// Types without `=`: json, xml, point, lseg, path, box, polygon, line, circle (those compare areas or lengths), aclitem, jsonpath,
 /// refcursor, snapshots, pg_node_tree, and arrays of each; tsvector and tsquery, whose readers call a wrong text a syntax
 /// error, as if it were ours.
 pub const WITHOUT_EQUALITY: [u32; 33] = [

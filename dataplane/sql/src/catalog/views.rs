@@ -3,7 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sqlparser::ast::{Expr, Join, ObjectName, Query, SelectItem, SetExpr, TableFactor, TableWithJoins};
+use sqlparser::ast::{
+    Expr, Join, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins,
+};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
@@ -13,105 +15,185 @@ pub type RelationName = (String, String);
 /// The views of a tenant's entities, and those below them.
 #[derive(Debug, Default)]
 pub struct Definitions {
-    views: HashMap<RelationName, Columns>,
+    views: HashMap<RelationName, Vec<Output>>,
     /// Columns of tables that are worked out when they are read: `GENERATED ALWAYS AS ... VIRTUAL`.
-    generated: HashSet<(RelationName, String)>,
+    generated: HashSet<Origin>,
 }
 
-/// From where each column is, if it is one of another relation.
-type Columns = HashMap<String, (RelationName, String)>;
+/// A column of a relation.
+type Origin = (RelationName, String);
+/// The name of a column, and all that it is where it is nothing else: of several where SELECTs are joined by UNION.
+type Output = (String, Option<Vec<Origin>>);
 
-/// Levels of sqlparser's recursion.
-const MAX_RECURSION: usize = 100;
 /// Views upon views.
 const MAX_DEPTH: usize = 64;
+/// Of a definition, in bytes and in words: sqlparser's tree of `a or a or ...` is as deep as there are terms, and is dropped level by level.
+const MAX_BYTES: usize = 1 << 16;
+const MAX_WORDS: usize = 4_000;
+/// Levels of sqlparser's recursion.
+const MAX_RECURSION: usize = 100;
 
 impl Definitions {
     /// Of what `pg_get_viewdef` gives with an empty search path. A view that cannot be read works out all that it has.
     #[must_use]
-    pub fn new(
-        views: Vec<(RelationName, String)>,
-        generated: HashSet<(RelationName, String)>,
-    ) -> Definitions {
+    pub fn new(views: Vec<(RelationName, String)>, generated: HashSet<Origin>) -> Definitions {
         let views = views.into_iter().map(|(name, text)| (name, columns(&text).unwrap_or_default()));
         Definitions { views: views.collect(), generated }
+    }
+
+    pub fn extend(&mut self, more: Definitions) {
+        self.views.extend(more.views);
+        self.generated.extend(more.generated);
     }
 
     /// Whether the column of a view is that of a table, through other views too.
     #[must_use]
     pub fn is_of_table(&self, view: &RelationName, column: &str) -> bool {
-        let Some(mut of) = self.views.get(view).and_then(|columns| columns.get(column)) else { return false };
-        for _ in 0..MAX_DEPTH {
-            let (relation, column) = of;
-            match self.views.get(relation) {
-                None => return !self.generated.contains(of),
-                Some(columns) => match columns.get(column) {
-                    Some(next) => of = next,
-                    None => return false,
-                },
-            }
-        }
-        false
+        self.views.contains_key(view) && self.is_plain(&(view.clone(), column.to_owned()), MAX_DEPTH)
+    }
+
+    fn is_plain(&self, of: &Origin, depth: usize) -> bool {
+        let Some(columns) = self.views.get(&of.0) else { return !self.generated.contains(of) };
+        let origins =
+            columns.iter().find(|(name, _)| *name == of.1).and_then(|(_, origins)| origins.as_ref());
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        origins.is_some_and(|origins| origins.iter().all(|origin| self.is_plain(origin, depth)))
     }
 }
 
-/// `None`: it is no SELECT that can be read.
-fn columns(definition: &str) -> Option<Columns> {
+/// `None`: it cannot be read.
+fn columns(definition: &str) -> Option<Vec<Output>> {
+    if MAX_BYTES < definition.len() || MAX_WORDS < definition.split_whitespace().count() {
+        return None;
+    }
     let parser = Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MAX_RECURSION);
     let query = parser.try_with_sql(definition).ok()?.parse_query().ok()?;
-    let Query { body, .. } = *query;
-    let SetExpr::Select(select) = *body else { return None };
-    let mut tables = Some(HashMap::new());
-    let mut n_factors = 0;
-    for table in &select.from {
-        add(table, &mut tables, &mut n_factors);
+    outputs(&query, &HashMap::new())
+}
+
+/// What a query gives. `ctes`: what common table expressions around it give.
+fn outputs(query: &Query, ctes: &HashMap<String, Vec<Output>>) -> Option<Vec<Output>> {
+    let mut ctes = ctes.clone();
+    for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
+        let is_recursive = query.with.as_ref().is_some_and(|with| with.recursive);
+        let given = if is_recursive { None } else { outputs(&cte.query, &ctes) };
+        ctes.insert(cte.alias.name.value.clone(), renamed(given.unwrap_or_default(), &cte.alias));
     }
-    let tables = tables?;
+    of_body(&query.body, &ctes)
+}
+
+fn of_body(body: &SetExpr, ctes: &HashMap<String, Vec<Output>>) -> Option<Vec<Output>> {
+    match body {
+        SetExpr::Select(select) => of_select(select, ctes),
+        SetExpr::Query(query) => outputs(query, ctes),
+        SetExpr::SetOperation { left, right, .. } => {
+            let (left, right) = (of_body(left, ctes)?, of_body(right, ctes)?);
+            let both = left.into_iter().zip(right).map(|((name, one), (_, other))| {
+                let all = one.zip(other).map(|(one, other)| [one, other].concat());
+                (name, all)
+            });
+            Some(both.collect())
+        }
+        _ => None,
+    }
+}
+
+/// What a name in FROM stands for.
+enum Source {
+    Relation(RelationName),
+    Query(Vec<Output>),
+}
+
+impl Source {
+    fn column(&self, name: &str) -> Option<Vec<Origin>> {
+        match self {
+            Source::Relation(relation) => Some(vec![(relation.clone(), name.to_owned())]),
+            Source::Query(outputs) => outputs.iter().find(|(known, _)| known == name)?.1.clone(),
+        }
+    }
+}
+
+fn of_select(select: &Select, ctes: &HashMap<String, Vec<Output>>) -> Option<Vec<Output>> {
+    let (mut sources, mut n_factors) = (HashMap::new(), 0);
+    for table in &select.from {
+        add(table, ctes, &mut sources, &mut n_factors)?;
+    }
     let of = |expr: &Expr| match expr {
         Expr::CompoundIdentifier(parts) => match parts.as_slice() {
             [table, column] => {
-                Some((column.value.clone(), (tables.get(&table.value)?.clone(), column.value.clone())))
+                (column.value.clone(), sources.get(&table.value).and_then(|it| it.column(&column.value)))
             }
-            _ => None,
+            _ => (String::new(), None),
         },
-        Expr::Identifier(column) if n_factors == 1 => {
-            let only = tables.values().next()?;
-            Some((column.value.clone(), (only.clone(), column.value.clone())))
+        Expr::Identifier(column) => {
+            let only = sources.values().next().filter(|_| n_factors == 1);
+            (column.value.clone(), only.and_then(|it| it.column(&column.value)))
         }
-        _ => None,
+        // PostgreSQL prints a name wherever it needs one
+        _ => (String::new(), None),
     };
     let item = |item: &SelectItem| match item {
-        SelectItem::UnnamedExpr(expr) => of(expr),
-        SelectItem::ExprWithAlias { expr, alias } => Some((alias.value.clone(), of(expr)?.1)),
+        SelectItem::UnnamedExpr(expr) => Some(of(expr)),
+        SelectItem::ExprWithAlias { expr, alias } => Some((alias.value.clone(), of(expr).1)),
         _ => None,
     };
-    Some(select.projection.iter().filter_map(item).collect())
+    select.projection.iter().map(item).collect()
 }
 
-/// Adds what a name in FROM stands for, where that is a relation; a name that stands for two things ends it all.
-fn add(table: &TableWithJoins, tables: &mut Option<HashMap<String, RelationName>>, n_factors: &mut usize) {
+/// Adds what names in FROM stand for; `None`: one stands for two things. A function stands for nothing that is known.
+fn add(
+    table: &TableWithJoins,
+    ctes: &HashMap<String, Vec<Output>>,
+    sources: &mut HashMap<String, Source>,
+    n_factors: &mut usize,
+) -> Option<()> {
     let joined = table.joins.iter().map(|Join { relation, .. }| relation);
     for factor in std::iter::once(&table.relation).chain(joined) {
         *n_factors += 1;
-        match factor {
+        let found = match factor {
             TableFactor::NestedJoin { table_with_joins, alias: None } => {
                 *n_factors -= 1;
-                add(table_with_joins, tables, n_factors);
+                add(table_with_joins, ctes, sources, n_factors)?;
+                None
             }
             TableFactor::Table { name, alias, args: None, .. } => {
-                let named = alias.as_ref().filter(|it| it.columns.is_empty()).map(|it| &it.name.value);
-                let (Some(relation), true) = (relation(name), alias.is_none() || named.is_some()) else {
-                    continue;
-                };
-                let name = named.unwrap_or(&relation.1).clone();
-                let before = tables.as_mut().and_then(|tables| tables.insert(name, relation));
-                if before.is_some() {
-                    *tables = None;
+                let named = alias.as_ref().map(|it| it.name.value.clone());
+                match (relation(name), name.0.as_slice(), alias) {
+                    (Some(relation), _, None) => Some((relation.1.clone(), Source::Relation(relation))),
+                    (Some(relation), _, Some(alias)) if alias.columns.is_empty() => {
+                        named.map(|named| (named, Source::Relation(relation)))
+                    }
+                    (None, [cte], alias) => {
+                        let cte = &cte.as_ident()?.value;
+                        let outputs = ctes.get(cte).cloned().unwrap_or_default();
+                        let outputs = match alias {
+                            Some(alias) => renamed(outputs, alias),
+                            None => outputs,
+                        };
+                        Some((named.unwrap_or_else(|| cte.clone()), Source::Query(outputs)))
+                    }
+                    _ => None,
                 }
             }
-            _ => {}
+            TableFactor::Derived { subquery, alias: Some(alias), .. } => {
+                let given = renamed(outputs(subquery, ctes).unwrap_or_default(), alias);
+                Some((alias.name.value.clone(), Source::Query(given)))
+            }
+            _ => None,
+        };
+        if let Some((name, source)) = found
+            && sources.insert(name, source).is_some()
+        {
+            return None;
         }
     }
+    Some(())
+}
+
+/// As an alias with a list of columns calls them.
+fn renamed(outputs: Vec<Output>, alias: &TableAlias) -> Vec<Output> {
+    let mut names = alias.columns.iter().map(|it| it.name.value.clone());
+    outputs.into_iter().map(|(name, origins)| (names.next().unwrap_or(name), origins)).collect()
 }
 
 /// One without a schema is a common table expression, or of `pg_catalog`.
@@ -142,8 +224,17 @@ mod tests {
                 "made",
                 "WITH t AS (SELECT 1 AS id) SELECT t.id, g.g FROM t, LATERAL generate_series(1, 2) g(g)",
             ),
-            of("within", "SELECT x.id FROM ( SELECT t.id FROM a.t) x"),
-            of("both", "SELECT t.id FROM a.t UNION SELECT u.id FROM a.u"),
+            of("within", "SELECT x.id, x.a FROM ( SELECT t.id, 1 / t.n AS a FROM a.t) x"),
+            of(
+                "with",
+                "WITH c AS (SELECT t.id, t.word, 1 / t.n AS a FROM a.t), d(k, w, x) AS (SELECT c.id, c.word, c.a FROM c) SELECT d.k AS id, d.w, d.x FROM d",
+            ),
+            of(
+                "counted",
+                "WITH RECURSIVE c AS (SELECT t.id FROM a.t UNION SELECT 1 / c.id FROM c) SELECT c.id FROM c",
+            ),
+            of("long", &format!("SELECT t.id FROM a.t WHERE t.id = 1{}", " OR t.id = 2".repeat(5_000))),
+            of("both", "SELECT t.id, t.n AS a FROM a.t UNION ALL SELECT u.id, 1 / u.n FROM a.u"),
             of("renamed", "SELECT t.b FROM a.t t(b)"),
             of("unread", "SELECT nonsense ("),
             of("itself", "SELECT i.id FROM a.itself i"),
@@ -160,7 +251,11 @@ mod tests {
         assert_eq!(are("several", &["id", "word"]), [false, true]);
         assert_eq!(are("made", &["id", "g"]), [false, false]);
         assert_eq!(are("grouped", &["id", "sum"]), [true, false]);
-        for view in ["within", "both", "unread", "itself", "absent"] {
+        assert_eq!(are("within", &["id", "a"]), [true, false]);
+        assert_eq!(are("both", &["id", "a"]), [true, false]);
+        assert_eq!(are("with", &["id", "w", "x"]), [true, true, false]);
+        assert_eq!(are("counted", &["id"]), [false]);
+        for view in ["long", "unread", "itself", "absent"] {
             assert_eq!(are(view, &["id"]), [false], "{view}");
         }
         assert_eq!(are("renamed", &["b"]), [false]);

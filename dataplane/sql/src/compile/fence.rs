@@ -19,7 +19,7 @@ pub(super) struct Fence {
     pub(super) fields: BTreeSet<usize>,
 }
 
-/// `None`: nothing of the filter tells of a row by raising.
+/// `None`: nothing of the filter, the order and the groups tells of a row by raising.
 ///
 /// `security_barrier` would make each page of a view a look at all of its rows, since PostgreSQL takes no order and no limit
 /// below it, and serves no decimals by an index, whose operators are not marked leakproof though none of them raises:
@@ -54,7 +54,10 @@ pub(super) fn of(query: &Query) -> Option<Fence> {
 fn sorts(query: &Query) -> bool {
     let is_worked_out = |field: usize| query.entity.fields[field].is_worked_out;
     match &query.group {
-        Some(group) => group.keys.iter().any(|key| is_worked_out(*key)),
+        Some(group) => {
+            let mut sorted = group.aggregates.iter().filter(|it| it.is_distinct).filter_map(|it| it.field);
+            group.keys.iter().any(|key| is_worked_out(*key)) || sorted.any(is_worked_out)
+        }
         None => query.order.iter().any(|term| term.reference.is_none() && is_worked_out(term.field)),
     }
 }

@@ -87,14 +87,19 @@ pub(super) struct Join<'q> {
     /// Positions of fields that are equal, of the entity around and of this one.
     pub(super) link: &'q [(usize, usize)],
     pub(super) entity: &'q Entity,
+    /// The fields that are read of it.
+    pub(super) read: Vec<usize>,
 }
 
 /// The rows by whose fields a read is ordered: the first of all that are joined.
 pub(super) fn of_order(query: &Query) -> Vec<Join<'_>> {
     let references = &query.order_references;
     let mut joins = Vec::with_capacity(references.len());
-    for Reference { from, link, entity } in references {
+    for (n, Reference { from, link, entity }) in references.iter().enumerate() {
+        let terms = query.order.iter().filter(|term| term.reference == Some(n)).map(|term| term.field);
+        let next = references.iter().filter(|it| it.from == Some(n)).flat_map(|it| &it.link);
         joins.push(Join {
+            read: terms.chain(next.map(|(left, _)| *left)).collect(),
             around: from.map_or(0, |from| from as u64 + 1),
             alias: joins.len() as u64 + 1,
             entity_around: from.map(|from| &*references[from].entity),
@@ -307,9 +312,13 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>, (plan, o
     // below other rows the order stands with them
     let mut joins = if before.is_empty() { of_order(root) } else { Vec::new() };
     let (mut alias, mut entity_around) = (0, None);
-    for one in &hop.ones {
+    for (n, one) in hop.ones.iter().enumerate() {
         let around = std::mem::replace(&mut alias, joins.len() as u64 + 1);
-        joins.push(Join { around, alias, entity_around, link: &one.link, entity: &one.entity });
+        let read = match hop.ones.get(n + 1) {
+            Some(next) => next.link.iter().map(|(left, _)| *left).collect(),
+            None => link.clone(),
+        };
+        joins.push(Join { around, alias, entity_around, link: &one.link, entity: &one.entity, read });
         entity_around = Some(&*one.entity);
     }
     if is_distinct {
@@ -332,10 +341,23 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>, (plan, o
 
 /// Writes the rows that are referred to, behind `t`, which are rows of `entity`. One that reads hide is none.
 pub(super) fn join(sql: &mut Sql, entity: &Entity, joins: &[Join<'_>]) {
-    for Join { around, alias, entity_around, link, entity: inside } in joins {
-        sql.lit(" left join ").ident(&inside.schema).lit(".").ident(&inside.object).lit(" t").number(*alias);
+    for Join { around, alias, entity_around, link, entity: inside, read } in joins {
+        let fields: BTreeSet<usize> =
+            read.iter().copied().chain(link.iter().map(|(_, right)| *right)).collect();
+        // PostgreSQL works out what is more than NULL of no row before it joins
+        let is_fenced = fields.iter().any(|field| inside.fields[*field].is_worked_out);
+        sql.lit(" left join ");
+        for (i, field) in fields.iter().enumerate().filter(|_| is_fenced) {
+            column_of(sql.lit(if i == 0 { "lateral (select " } else { ", " }), *alias, inside, *field);
+        }
+        sql.lit(if is_fenced { " from " } else { "" });
+        sql.ident(&inside.schema).lit(".").ident(&inside.object).lit(" t").number(*alias);
         for (i, (left, right)) in link.iter().enumerate() {
-            sql.lit(if i == 0 { " on " } else { " and " });
+            sql.lit(match i {
+                0 if is_fenced => " where ",
+                0 => " on ",
+                _ => " and ",
+            });
             column_of(sql, *alias, inside, *right);
             operator(sql, Some(&inside.fields[*right].ty), "=");
             column_of(sql, *around, entity_around.unwrap_or(entity), *left);
@@ -344,6 +366,9 @@ pub(super) fn join(sql: &mut Sql, entity: &Entity, joins: &[Join<'_>]) {
             sql.lit(" and ");
             column_of(sql, *alias, inside, flag);
             sql.lit(" is not true");
+        }
+        if is_fenced {
+            sql.lit(" offset 0) t").number(*alias).lit(" on true");
         }
     }
 }

@@ -186,6 +186,7 @@ impl<'q> Writer<'q, '_> {
                     entity_around: ones.last().map(|one| &*one.entity),
                     link: &one.link,
                     entity: &one.entity,
+                    read: one.read_fields(),
                 });
                 self.comma();
                 let (_, inside) = one.link[0];

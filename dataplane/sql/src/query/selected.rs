@@ -159,6 +159,15 @@ fn read_fields(select: &[Selected], each: &mut impl FnMut(usize)) {
     }
 }
 
+impl ToOne {
+    /// The fields that are read of its row.
+    pub(crate) fn read_fields(&self) -> Vec<usize> {
+        let mut fields = Vec::new();
+        read_fields(&self.select, &mut |field| fields.push(field));
+        fields
+    }
+}
+
 impl ToMany {
     /// Adds the oids of all relations that its lists read.
     pub(crate) fn relations(&self, found: &mut BTreeSet<u32>) {

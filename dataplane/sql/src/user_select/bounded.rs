@@ -149,8 +149,9 @@ impl Walk<'_> {
         if self.is_short(second, size, is_stored)? {
             return Ok(None);
         }
-        let is_long_text = size.max_short == MAX_SHORT && size.max_short < second.to_string().len();
-        let mut columns = set_aside(operands, size, |i| i != 1 || !is_long_text);
+        let is_long = size.max_short < second.to_string().len() || is_given(within(first));
+        let is_aside = size.max_short == MAX_SHORT && is_long;
+        let mut columns = set_aside(operands, size, |i| i != 1 || !is_aside);
         columns.sizes.truncate(2);
         let message = "this constant is too long here: give it for a parameter";
         self.need(!columns.values.is_empty(), "length", message)?;
@@ -271,10 +272,34 @@ fn is_long(expr: &Expr) -> bool {
         | Expr::Overlay { .. }
         | Expr::Trim { .. }
         | Expr::Position { .. } => true,
-        Expr::Cast { data_type, .. } => matches!(
+        Expr::Cast { data_type, .. } => !matches!(
             data_type,
-            T::Text | T::Varchar(_) | T::JSON | T::JSONB | T::Bytea | T::Array(_) | T::TsVector | T::TsQuery
+            T::SmallInt(_)
+                | T::Int(_)
+                | T::Integer(_)
+                | T::BigInt(_)
+                | T::Int2(_)
+                | T::Int4(_)
+                | T::Int8(_)
+                | T::Numeric(_)
+                | T::Decimal(_)
+                | T::Float(_)
+                | T::Float4
+                | T::Float8
+                | T::Real
+                | T::DoublePrecision
+                | T::Bool
+                | T::Boolean
+                | T::Date
+                | T::Time(..)
+                | T::Timestamp(..)
+                | T::Interval { .. }
+                | T::Uuid
         ),
+        Expr::Between { .. } | Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..) => true,
+        Expr::BinaryOp { left, op: B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq, right } => {
+            !is_given(left) && !is_given(right)
+        }
         Expr::BinaryOp { op, .. } => {
             use B::{
                 Arrow, AtAt, AtQuestion, HashArrow, HashLongArrow, HashMinus, LongArrow, PGRegexIMatch,
@@ -314,6 +339,14 @@ fn long_arguments(function: &mut Function) -> Option<Vec<&mut Expr>> {
         _ => None,
     });
     Some(arguments.collect())
+}
+
+/// What stands within brackets and collations.
+fn within(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => within(inner),
+        other => other,
+    }
 }
 
 /// A collation that is written holds for what stands beside, which one of a sub-select's column would not.

@@ -90,7 +90,12 @@ impl Walk<'_> {
         }
         let is_of_rows = over.is_some() || is_aggregate(&called) || IN_FROM.contains(&called.as_str());
         self.aggregates += usize::from(is_of_rows);
-        self.long_calls += usize::from(is_long(&called));
+        self.long_calls += match args {
+            FunctionArguments::List(list) if ["greatest", "least", "nullif"].contains(&called.as_str()) => {
+                list.args.len()
+            }
+            _ => usize::from(is_long(&called)),
+        };
         self.has_made |= makes_long(&called);
         self.functions.insert(called.clone());
         Ok(called)

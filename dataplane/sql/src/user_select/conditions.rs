@@ -55,6 +55,10 @@ pub(super) struct Conditions {
     tables: BTreeSet<String>,
     /// Parameters that stand beside a column, with whose type PostgreSQL reads them.
     beside: BTreeSet<String>,
+    /// What a view works out, but for NULLs, is worked out before such a join.
+    joins_outer: bool,
+    /// All names that may be columns.
+    named: BTreeSet<String>,
     /// How often the text names each parameter.
     uses: BTreeMap<String, usize>,
 }
@@ -75,7 +79,9 @@ impl Conditions {
             is_named && types.into_iter().all(is_compared_totally)
         };
         let is_used_again = |parameter: &String| self.uses.get(parameter).is_some_and(|uses| 1 < *uses);
+        let is_worked_out = |name: &String| types(name).iter().any(|ty| ty.is_worked_out);
         self.others
+            || self.joins_outer && (self.has_wildcard || self.named.iter().any(is_worked_out))
             || self.means_each && self.has_wildcard
             || self.means_output && (self.may_output_raise || !are(&self.outputs, is_compared_totally))
             || !self.terms.iter().all(is_term)
@@ -92,6 +98,14 @@ impl Conditions {
 
     pub(super) fn use_parameter(&mut self, name: &str) {
         *self.uses.entry(name.to_owned()).or_default() += 1;
+    }
+
+    pub(super) fn join_outer(&mut self) {
+        self.joins_outer = true;
+    }
+
+    pub(super) fn name_column(&mut self, name: &str) {
+        self.named.insert(name.to_owned());
     }
 
     /// Of USING.

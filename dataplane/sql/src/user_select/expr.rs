@@ -35,11 +35,13 @@ impl Walk<'_> {
         match expr {
             Expr::Identifier(ident) => {
                 self.at = TextPosition::from(ident.span).or(self.at);
-                quote(ident).map(|_| ())
+                quote(ident).map(|name| self.conditions.name_column(&name))
             }
             Expr::CompoundIdentifier(parts) => {
                 self.at = parts.first().map(|it| TextPosition::from(it.span)).unwrap_or_default().or(self.at);
-                column(parts, self.rules)
+                column(parts, self.rules)?;
+                parts.last().iter().for_each(|it| self.conditions.name_column(&it.value));
+                Ok(())
             }
             Expr::Value(_) => self.value(expr),
             Expr::Nested(inner)
@@ -103,6 +105,8 @@ impl Walk<'_> {
                 self.exprs(escape_char.as_deref_mut())
             }
             Expr::Case { case_token: _, end_token: _, operand, conditions, else_result } => {
+                // each is compared with the operand
+                self.long_calls += operand.iter().map(|_| conditions.len()).sum::<usize>();
                 self.exprs(operand.as_deref_mut())?;
                 for when in conditions {
                     self.exprs([&mut when.condition, &mut when.result])?;

@@ -23,9 +23,14 @@ impl Walk<'_> {
                 JoinOperator::Join(on) | JoinOperator::Inner(on) | JoinOperator::CrossJoin(on) => {
                     self.on(on)?
                 }
-                JoinOperator::Left(on) | JoinOperator::LeftOuter(on) => self.on(on)?,
-                JoinOperator::Right(on) | JoinOperator::RightOuter(on) => self.on(on)?,
-                JoinOperator::FullOuter(on) => self.on(on)?,
+                JoinOperator::Left(on)
+                | JoinOperator::LeftOuter(on)
+                | JoinOperator::Right(on)
+                | JoinOperator::RightOuter(on)
+                | JoinOperator::FullOuter(on) => {
+                    self.conditions.join_outer();
+                    self.on(on)?;
+                }
                 _ => {
                     return self
                         .refuse("join", "only inner, left, right, full and cross joins are PostgreSQL");

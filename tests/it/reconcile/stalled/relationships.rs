@@ -6,7 +6,7 @@ use super::cases::{Case, Object, case, tenant};
 
 pub(super) const SCRIPT: &str = "
     create table app.people (id bigint primary key, email text, boss bigint references app.people, deputy bigint references app.people);
-    create table app.visits (id bigint primary key, person text, at timestamptz, extra json, rate float8, share numeric(9, 2), code text collate \"C\", name text collate \"POSIX\");
+    create table app.visits (id bigint primary key, person text, at timestamptz, extra json, rate float8, share numeric, code text collate \"C\", name text collate \"POSIX\");
     create table app.pairs (one bigint references app.people, other bigint references app.people);
     create view app.seen as select id from app.people;";
 
@@ -100,7 +100,7 @@ pub(super) fn cases() -> Vec<Case> {
             "decimal-and-float",
             Reason::InvalidSpec,
             "a relationship over a decimal and a float",
-            "visits.share is numeric(9,2) and visits.rate is double precision, which PostgreSQL compares as double precision",
+            "visits.share is numeric and visits.rate is double precision, which PostgreSQL compares as double precision",
             "name: alike, from: {entity: visits, fields: [share]}, to: {entity: visits, fields: [rate]}, cardinality: Many",
         ),
         of(

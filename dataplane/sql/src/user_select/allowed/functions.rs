@@ -306,7 +306,7 @@ pub(in crate::user_select) fn is_aggregate(name: &str) -> bool {
     AGGREGATES.contains(&name)
 }
 
-/// It takes as long as a value is long.
+/// Its time grows with the length of a value.
 pub(in crate::user_select) fn is_long(name: &str) -> bool {
     [TEXT, JSON, ARRAYS, TEXT_SEARCH].iter().any(|list| list.contains(&name))
 }

@@ -91,6 +91,12 @@ fn operands(expr: &mut Expr) -> Option<(&mut Expr, Vec<&mut Expr>)> {
                 FunctionArg::ExprNamed { name: Expr::Identifier(name), .. } => name.value == "path",
                 _ => false,
             };
+            let is_target = |arg: &FunctionArg| match arg {
+                FunctionArg::Named { name, .. } => name.value == "target",
+                FunctionArg::ExprNamed { name: Expr::Identifier(name), .. } => name.value == "target",
+                _ => false,
+            };
+            let target = list.args.iter().position(is_target).unwrap_or(0);
             let at = list.args.iter().position(is_path).unwrap_or(1);
             let (mut path, mut others) = (None, Vec::new());
             for (i, arg) in list.args.iter_mut().enumerate() {
@@ -99,6 +105,7 @@ fn operands(expr: &mut Expr) -> Option<(&mut Expr, Vec<&mut Expr>)> {
                     | FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), .. }
                     | FunctionArg::ExprNamed { arg: FunctionArgExpr::Expr(expr), .. } => match i == at {
                         true => path = Some(expr),
+                        false if i == target => others.insert(0, expr),
                         false => others.push(expr),
                     },
                     _ => {}

@@ -6,7 +6,7 @@ use sqlparser::ast::{
 };
 
 use super::given::{is_given, placeholders};
-use super::{Columns, OF_SET, set_aside};
+use super::{Columns, MAX_SHARES, OF_SET, set_aside};
 use crate::user_select::call;
 use crate::user_select::refusal::Checked;
 use crate::user_select::walk::Walk;
@@ -34,7 +34,10 @@ impl Walk<'_> {
                 _ => None,
             })
             .collect();
-        if operands.iter().filter(|it| !is_short(it)).count() < 2 {
+        let short = operands.iter().filter(|it| is_short(it)).map(|it| it.to_string().len()).sum::<usize>();
+        // several beside the values of one row add up
+        self.shares[1] += 100 * short / MAX_SHORT;
+        if self.shares[1] <= MAX_SHARES && operands.iter().filter(|it| !is_short(it)).count() < 2 {
             return Ok(());
         }
         let factor = if operands.iter().any(|it| looks_for_words(it)) { 1 } else { OF_PREFIXES };
@@ -114,10 +117,15 @@ pub(super) fn written(expr: &Expr) -> Option<&str> {
 }
 
 fn are_small(options: &str) -> bool {
+    // PostgreSQL ends an option by white space too, and reads hexadecimal numbers
     options.split(',').all(|option| {
-        let Some((name, value)) = option.split_once('=') else { return true };
-        let name = name.to_ascii_lowercase();
-        let is_number = ["max", "min", "short"].iter().any(|it| name.contains(it));
-        !is_number || value.chars().filter(char::is_ascii_digit).count() <= MAX_DIGITS
+        let option = option.trim().to_ascii_lowercase();
+        let names_number = ["max", "min", "short"].iter().any(|it| option.contains(it));
+        let is_plain = |(name, value): (&str, &str)| {
+            let value = value.trim();
+            let is_word = name.trim().chars().all(|it| it.is_ascii_alphabetic());
+            is_word && value.len() <= MAX_DIGITS && value.chars().all(|it| it.is_ascii_digit())
+        };
+        !names_number || option.split_once('=').is_none_or(is_plain)
     })
 }

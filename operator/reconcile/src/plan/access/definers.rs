@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
-use rowgate_pg::introspect::actual::{Relation, TenantDb};
+use rowgate_pg::introspect::actual::{Relation, TenantDb, Unconfined};
 
 use super::bounded;
 use crate::desired::Desired;
@@ -45,16 +45,23 @@ pub(in crate::plan) fn called<'a>(relation: &'a Relation, db: &'a TenantDb) -> i
 /// What PUBLIC may execute or read in the database of an application that no policy filters, and how it is taken from PUBLIC; `None`: nothing, or
 /// Rowgate made the database and takes it. Casts to `json` count in each.
 pub(in crate::plan) fn unconfined(desired: &Desired, db: &TenantDb) -> Option<String> {
-    let of_public = db.unconfined.iter().filter(|_| desired.is_adopted);
-    let all: Vec<_> = of_public.chain(&db.json_casts).collect();
-    if all.is_empty() {
+    let lines = |of: &[Unconfined]| {
+        of.iter().take(differences::MAX_NAMED).map(|it| it.line.clone()).collect::<Vec<_>>().join(" ")
+    };
+    if !db.json_casts.is_empty() {
+        return Some(format!(
+            "to_json {}, with the rights of its owner; run: {}",
+            differences::list(db.json_casts.iter().map(|it| it.right.as_str())),
+            lines(&db.json_casts)
+        ));
+    }
+    if !desired.is_adopted || db.unconfined.is_empty() {
         return None;
     }
-    let lines = all.iter().take(differences::MAX_NAMED).map(|it| it.line.as_str());
     Some(format!(
         "PUBLIC may {}, which no policy filters; grant that to the roles that need it, then take it from PUBLIC: {}",
-        differences::list(all.iter().map(|it| it.right.as_str())),
-        lines.collect::<Vec<_>>().join(" ")
+        differences::list(db.unconfined.iter().map(|it| it.right.as_str())),
+        lines(&db.unconfined)
     ))
 }
 
