@@ -112,11 +112,15 @@ impl KeyContext {
         let (schema, table) =
             all.first().map(|(entity, _)| (entity.schema.clone(), entity.object.clone()))?;
         let is_view = all.iter().any(|(entity, _)| entity.kind == EntityKind::View);
-        let is_fenced = is_view && **is_fenced;
         let same: Vec<_> = all.into_iter().filter(|(entity, _)| entity.schema == schema).collect();
         let flags = same.iter().map(|(entity, _)| entity.hidden_by().map(|flag| &entity.fields[flag].column));
         // an entity of the same table that hides none, or others, shows them
         let hidden_by = flags.reduce(|one, other| one.filter(|_| one == other)).flatten().cloned();
+        let works_out_flag = same.iter().any(|(entity, _)| {
+            entity.hidden_by().is_some_and(|flag| hidden_by.is_some() && entity.fields[flag].is_worked_out)
+        });
+        // an index may try a condition again on a row before the flag
+        let is_fenced = (is_view || hidden_by.is_some()) && **is_fenced;
         let mut columns: Vec<(Ident, bool)> = Vec::new();
         for (entity, rights) in same {
             for (field, may) in entity.fields.iter().zip(&rights.read) {
@@ -132,7 +136,7 @@ impl KeyContext {
                 Some(columns.into_iter().filter(|(_, is_read)| *is_read).map(|(column, _)| column).collect())
             }
         };
-        Some(Readable { schema, table, columns, is_fenced, hidden_by })
+        Some(Readable { schema, table, columns, is_fenced, hidden_by, works_out_flag })
     }
 
     /// The types of the columns of this name that tables of the SELECT have; none where it names one that is no entity's.

@@ -43,6 +43,7 @@ impl Lab {
     insert into lab.allowed values (1), (2);
     create view lab.shown as select m.id, m.word, 100 / m.n as rate, coalesce(100 / m.n, 0) as share, m.docs from lab.marked m join lab.allowed a using (id);
     create view lab.above as select s.id, s.word, s.rate from lab.shown s;
+    create view lab.flagged as select m.id, m.word, 1 / m.n < 0 as is_deleted from lab.marked m join lab.allowed a using (id) where a.id < 3;
     create table lab.bins (id int primary key, word text, is_deleted boolean not null default false);
     insert into lab.bins values (1, 'kept', false), (2, 'gone', true), (3, 'third', false);
 ---
@@ -52,6 +53,7 @@ impl Lab {
     - {name: allowed, source: {schema: lab, object: allowed}, rowLevelSecurity: {none: true}}
     - {name: shown, kind: View, source: {schema: lab, object: shown}, keyFields: [id]}
     - {name: above, kind: View, source: {schema: lab, object: above}, keyFields: [id]}
+    - {name: flagged, kind: View, source: {schema: lab, object: flagged}, keyFields: [id], hideSoftDeleted: true}
     - {name: bins, source: {schema: lab, object: bins}, hideSoftDeleted: true, rowLevelSecurity: {none: true}}
 ";
         const RELATIONSHIPS: &str = "---
@@ -71,7 +73,7 @@ metadata: {name: binned}
 spec: {tenantRef: {name: lab}, name: binned, from: {entity: shown, fields: [rate]}, to: {entity: bins, fields: [id]}, cardinality: One}
 ";
         let of_north = "      - {entity: notes, actions: [read], fields: {include: [id, region, word]}}\n";
-        let shown = ["shown", "above", "bins"]
+        let shown = ["shown", "above", "flagged", "bins"]
             .map(|it| format!("      - {{entity: {it}, actions: [read], fields: {{include: ['*']}}}}\n"))
             .concat();
         let shown = format!("{of_north}{shown}");

@@ -77,8 +77,10 @@ async fn no_column_that_a_view_works_out_tells_of_a_row_that_it_hides() {
 async fn no_outer_join_tells_of_a_row_that_a_view_hides() {
     let lab = Lab::with_view().await;
     for word in ["hidden_three", "absent"] {
-        let query = format!("select s.share from bins b left join shown s on s.word = '{word}'");
-        assert_eq!(lab.rows("north", &query).await, json!([{"share": null}, {"share": null}]), "{query}");
+        for share in ["s.share", "s", "(to_json(s) -> 'share')"] {
+            let query = format!("select {share} as share from bins b left join shown s on s.word = '{word}'");
+            assert_eq!(lab.rows("north", &query).await, json!([{"share": null}, {"share": null}]), "{query}");
+        }
     }
 }
 
@@ -89,6 +91,7 @@ async fn no_relationship_over_what_a_view_works_out_tells_of_a_row_that_it_hides
     for word in ["hidden_three", "absent"] {
         for (request, expected) in [
             (format!("shown?$filter=(word eq '{word}' and binned/id gt 0) or id eq 77"), json!([])),
+            (format!("shown?$select=id&$filter=word eq '{word}'&$expand=binned"), json!([])),
             (
                 "bins?$select=id&$filter=id eq 3&$expand=one($select=share)".to_owned(),
                 json!([{"id": 3, "one": null}]),
@@ -147,6 +150,16 @@ async fn arrays_of_what_has_no_equality_are_not_compared() {
 #[tokio::test]
 async fn rows_that_are_flagged_as_deleted_are_in_no_query() {
     let lab = Lab::with_view().await;
+    for word in ["hidden_three", "absent"] {
+        let query = format!("select id from flagged where word = '{word}'");
+        assert_eq!(lab.rows("north", &query).await, json!([]), "{query}");
+        let path = format!("/auth/lab/api/flagged?$filter=word%20eq%20'{word}'");
+        let reply = lab.get("north", &path).await;
+        assert_eq!((reply.status.as_u16(), &reply.json()["value"]), (200, &json!([])), "{path}: {reply:?}");
+    }
+    assert_eq!(lab.rows("north", "select id from flagged").await, json!([{"id": 1}]));
+    let shown = lab.get("north", "/auth/lab/api/flagged?$select=id").await.json();
+    assert_eq!(shown["value"], json!([{"id": 1}]), "{shown}");
     let counted = "select b.id, (select count(*) from lab.bins) as n from bins b group by b.id order by b.id";
     assert_eq!(lab.rows("north", counted).await, json!([{"id": 1, "n": 2}, {"id": 3, "n": 2}]));
 }

@@ -1,6 +1,6 @@
 //! What PostgreSQL can write to a view, by itself or by INSTEAD OF triggers, and which of its columns are those of tables.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rowgate_sql::catalog::{Definitions, RelationName, ViewInfo, WriteMethod, WriteSupport};
 use rowgate_sql::text::Ident;
@@ -102,9 +102,23 @@ async fn asked(conn: &mut PgConnection, views: &[Oid]) -> Result<(Vec<Row>, Defi
     Ok((rows, definitions))
 }
 
+/// A view, or what stands below one.
+#[derive(sqlx::FromRow)]
+struct Below {
+    schema: String,
+    name: String,
+    /// Of a view.
+    definition: Option<String>,
+    /// The columns that are worked out when they are read.
+    generated: Vec<String>,
+    columns: Vec<String>,
+    /// Of the columns, in their order.
+    types: Vec<i64>,
+}
+
 /// Of the views and of those below them.
 async fn definitions(conn: &mut PgConnection, views: &[Oid]) -> Result<Definitions, sqlx::Error> {
-    let rows: Vec<(String, String, Option<String>, Vec<String>)> = sqlx::query_as(
+    let rows: Vec<Below> = sqlx::query_as(
         "with recursive under as (
              select c.oid, c.relkind from pg_catalog.pg_class c where c.oid = any ($1) and c.relkind = 'v'
              union
@@ -115,20 +129,25 @@ async fn definitions(conn: &mut PgConnection, views: &[Oid]) -> Result<Definitio
                                         and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> u.oid
              join pg_catalog.pg_class b on b.oid = d.refobjid and b.relkind in ('r', 'p', 'v', 'f')
          )
-         select n.nspname::text, c.relname::text, case c.relkind when 'v' then pg_catalog.pg_get_viewdef(c.oid) end,
-                array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attgenerated = 'v')
+         select n.nspname::text as schema, c.relname::text as name,
+                case c.relkind when 'v' then pg_catalog.pg_get_viewdef(c.oid) end as definition,
+                array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attgenerated = 'v') as generated,
+                array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = c.oid order by a.attnum) as columns,
+                array(select a.atttypid::int8 from pg_catalog.pg_attribute a where a.attrelid = c.oid order by a.attnum) as types
          from under u join pg_catalog.pg_class c on c.oid = u.oid join pg_catalog.pg_namespace n on n.oid = c.relnamespace",
     )
     .bind(views)
     .fetch_all(conn)
     .await?;
-    let (mut texts, mut generated) = (Vec::new(), HashSet::new());
-    for (schema, name, definition, columns) in rows {
-        let relation: RelationName = (schema, name);
-        generated.extend(columns.into_iter().map(|column| (relation.clone(), column)));
-        texts.extend(definition.map(|text| (relation, text)));
+    let (mut texts, mut generated, mut types) = (Vec::new(), HashSet::new(), HashMap::new());
+    for row in rows {
+        let relation: RelationName = (row.schema, row.name);
+        let oids = row.types.into_iter().filter_map(|oid| u32::try_from(oid).ok());
+        types.extend(row.columns.into_iter().map(|name| (relation.clone(), name)).zip(oids));
+        generated.extend(row.generated.into_iter().map(|column| (relation.clone(), column)));
+        texts.extend(row.definition.map(|text| (relation, text)));
     }
-    Ok(Definitions::new(texts, generated))
+    Ok(Definitions::new(texts, generated, types))
 }
 
 fn info(row: &Row) -> Result<ViewInfo, PgError> {

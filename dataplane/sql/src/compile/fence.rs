@@ -58,11 +58,15 @@ fn sorts(query: &Query) -> bool {
             let mut sorted = group.aggregates.iter().filter(|it| it.is_distinct).filter_map(|it| it.field);
             group.keys.iter().any(|key| is_worked_out(*key)) || sorted.any(is_worked_out)
         }
-        None => query.order.iter().any(|term| term.reference.is_none() && is_worked_out(term.field)),
+        None => {
+            let mut own = query.order.iter().filter(|term| term.reference.is_none()).map(|term| term.field);
+            // PostgreSQL may join a row before what tells which rows the view shows
+            own.any(is_worked_out) || query.joined_by().into_iter().any(is_worked_out)
+        }
     }
 }
 
-/// Writes a relation as `t<alias>`, 0: `t`; its rows are looked for by these fields, and all of them are read. Those that a view works out are
+/// Writes a relation as `t<alias>`, 0: `t`; its rows are looked for by these fields and by the flag of those that are hidden, and all of them are read. Those that a view works out are
 /// compared for rows that it shows.
 pub(super) fn relation(
     sql: &mut Sql,
@@ -78,12 +82,12 @@ pub(super) fn relation(
             sql.number(alias);
         }
     };
+    fields.extend(entity.hidden_by());
     if !fields.iter().any(|field| entity.fields[*field].is_worked_out) {
         sql.ident(&entity.schema).lit(".").ident(&entity.object);
         return name(sql);
     }
     read(&mut fields);
-    fields.extend(entity.hidden_by());
     for (i, field) in fields.iter().enumerate() {
         sql.lit(if i == 0 { "(select " } else { ", " }).ident(&entity.fields[*field].column);
     }

@@ -12,7 +12,7 @@ use rowgate_core::cursor::Binding;
 pub(super) use belonging::{Around, Belonging};
 
 use super::select::{self, Member};
-use super::{aggregate, column, column_of, encoding, limit, mark, operator, order, rows, rows_up_to};
+use super::{aggregate, column, column_of, encoding, fence, limit, mark, operator, order, rows, rows_up_to};
 use crate::catalog::{Entity, EntityKind, Link};
 use crate::query::{Query, Reference, Selected, ToOne};
 use crate::shape::{Column, Shape};
@@ -342,8 +342,9 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>, (plan, o
 /// Writes the rows that are referred to, behind `t`, which are rows of `entity`. One that reads hide is none.
 pub(super) fn join(sql: &mut Sql, entity: &Entity, joins: &[Join<'_>]) {
     for Join { around, alias, entity_around, link, entity: inside, read } in joins {
+        let by = link.iter().map(|(_, right)| *right);
         let fields: BTreeSet<usize> =
-            read.iter().copied().chain(link.iter().map(|(_, right)| *right)).collect();
+            read.iter().copied().chain(by.clone()).chain(inside.hidden_by()).collect();
         // PostgreSQL works out what is more than NULL of no row before it joins
         let is_fenced = fields.iter().any(|field| inside.fields[*field].is_worked_out);
         sql.lit(" left join ");
@@ -351,7 +352,7 @@ pub(super) fn join(sql: &mut Sql, entity: &Entity, joins: &[Join<'_>]) {
             column_of(sql.lit(if i == 0 { "lateral (select " } else { ", " }), *alias, inside, *field);
         }
         sql.lit(if is_fenced { " from " } else { "" });
-        sql.ident(&inside.schema).lit(".").ident(&inside.object).lit(" t").number(*alias);
+        fence::relation(sql, inside, *alias, by, |all| all.extend(&fields));
         for (i, (left, right)) in link.iter().enumerate() {
             sql.lit(match i {
                 0 if is_fenced => " where ",

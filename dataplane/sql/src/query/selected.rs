@@ -101,6 +101,14 @@ impl Query {
         }
     }
 
+    /// The fields of its own by which rows are joined to it.
+    pub(crate) fn joined_by(&self) -> Vec<usize> {
+        let first = self.order_references.iter().filter(|reference| reference.from.is_none());
+        let mut fields: Vec<usize> = first.flat_map(|it| &it.link).map(|(left, _)| *left).collect();
+        joined_by(&self.select, &mut fields);
+        fields
+    }
+
     /// Adds the oids of the relations that its filter and its order read beside those of the entity.
     pub(crate) fn relations_beside(&self, found: &mut BTreeSet<u32>) {
         found.extend(self.order_references.iter().flat_map(|reference| &reference.entity.relations));
@@ -155,6 +163,16 @@ fn read_fields(select: &[Selected], each: &mut impl FnMut(usize)) {
             Selected::Object { select, .. } => read_fields(select, each),
             Selected::One(one) => one.link.iter().for_each(|(around, _)| each(*around)),
             Selected::Many(many) => many.link.around().into_iter().for_each(&mut *each),
+        }
+    }
+}
+
+fn joined_by(select: &[Selected], fields: &mut Vec<usize>) {
+    for selected in select {
+        match selected {
+            Selected::One(one) => fields.extend(one.link.iter().map(|(left, _)| *left)),
+            Selected::Object { select, .. } => joined_by(select, fields),
+            _ => {}
         }
     }
 }

@@ -79,7 +79,12 @@ impl Conditions {
             is_named && types.into_iter().all(is_compared_totally)
         };
         let is_used_again = |parameter: &String| self.uses.get(parameter).is_some_and(|uses| 1 < *uses);
-        let is_worked_out = |name: &String| types(name).iter().any(|ty| ty.is_worked_out);
+        // the row of a view is made of all that it works out
+        let is_worked_out = |name: &String| {
+            let types = types(name);
+            let is_row = self.tables.contains(name) || types.is_empty();
+            is_row || types.iter().any(|ty| ty.is_worked_out)
+        };
         self.others
             || self.joins_outer && (self.has_wildcard || self.named.iter().any(is_worked_out))
             || self.means_each && self.has_wildcard

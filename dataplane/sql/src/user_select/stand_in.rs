@@ -19,6 +19,8 @@ pub struct Readable {
     pub is_fenced: bool,
     /// Rows that are true here are hidden.
     pub hidden_by: Option<Ident>,
+    /// The view works that flag out.
+    pub works_out_flag: bool,
 }
 
 /// A checked text, cut where its tables stand.
@@ -81,23 +83,30 @@ impl StandIns {
 /// Below it PostgreSQL tries nothing that stands around it.
 const FENCE: &str = " offset 0)";
 
-fn table(Readable { schema, table, columns, is_fenced, hidden_by }: &Readable, sql: &mut Sql) {
+fn table(
+    Readable { schema, table, columns, is_fenced, hidden_by, works_out_flag }: &Readable,
+    sql: &mut Sql,
+) {
     if columns.is_none() && !is_fenced && hidden_by.is_none() {
         sql.ident(schema).lit(".").ident(table);
         return;
     }
-    sql.lit("(select ");
-    match columns {
-        Some(columns) => {
-            for (i, column) in columns.iter().enumerate() {
-                sql.lit(if i == 0 { "" } else { ", " }).ident(column);
-            }
+    let select = |sql: &mut Sql, and: Option<&Ident>| {
+        sql.lit("(select ");
+        let listed = columns.iter().flatten();
+        let and = and.filter(|and| columns.as_ref().is_some_and(|listed| !listed.contains(and)));
+        for (i, column) in listed.chain(and).enumerate() {
+            sql.lit(if i == 0 { "" } else { ", " }).ident(column);
         }
-        None => {
-            sql.lit("*");
-        }
+        sql.lit(if columns.is_none() { "*" } else { "" }).lit(" from ");
+    };
+    select(sql, None);
+    // its flag is looked at for rows that the view shows
+    if *works_out_flag {
+        select(sql, hidden_by.as_ref());
     }
-    sql.lit(" from ").ident(schema).lit(".").ident(table);
+    sql.ident(schema).lit(".").ident(table);
+    sql.lit(if *works_out_flag { " offset 0) t" } else { "" });
     if let Some(flag) = hidden_by {
         sql.lit(" where ").ident(flag).lit(" is not true");
     }

@@ -50,6 +50,7 @@ fn all_else_may_raise() {
         "select v.id from v join o on o.id = v.rate",
         "select v.rate from o left join v on v.id = o.id",
         "select * from o left join v on v.id = o.id",
+        "select count(v) as n from o left join v on v.id = o.id",
         "select id from v where word::int = 1",
         "select id from v where -n = 1",
         "select id from v where word like 'x%'",

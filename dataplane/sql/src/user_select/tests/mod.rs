@@ -100,6 +100,7 @@ fn what_stands_for_a_table_is_what_may_be_read_of_it() {
             table: ident(&relation.name),
             columns,
             hidden_by: None,
+            works_out_flag: false,
             is_fenced: relation.name == "shown",
         })
     };
