@@ -66,8 +66,8 @@ fn sorts(query: &Query) -> bool {
     }
 }
 
-/// Writes a relation as `t<alias>`, 0: `t`; its rows are looked for by these fields and by the flag of those that are hidden, and all of them are read. Those that a view works out are
-/// compared for rows that it shows.
+/// Writes a relation as `t<alias>`, 0: `t`. Its rows are looked for `by` these fields, and by the flag of those that are hidden: where the
+/// view works one of them out, it stands as a sub-select of these and of what else is `read`, which gives the rows that it shows.
 pub(super) fn relation(
     sql: &mut Sql,
     entity: &Entity,

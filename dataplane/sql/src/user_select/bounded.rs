@@ -149,7 +149,7 @@ impl Walk<'_> {
         if self.is_short(second, size, is_stored)? {
             return Ok(None);
         }
-        let is_long = size.max_short < second.to_string().len() || is_given(within(first));
+        let is_long = size.max_short < second.to_string().len() || is_given(first);
         let is_aside = size.max_short == MAX_SHORT && is_long;
         let mut columns = set_aside(operands, size, |i| i != 1 || !is_aside);
         columns.sizes.truncate(2);
@@ -339,14 +339,6 @@ fn long_arguments(function: &mut Function) -> Option<Vec<&mut Expr>> {
         _ => None,
     });
     Some(arguments.collect())
-}
-
-/// What stands within brackets and collations.
-fn within(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => within(inner),
-        other => other,
-    }
 }
 
 /// A collation that is written holds for what stands beside, which one of a sub-select's column would not.

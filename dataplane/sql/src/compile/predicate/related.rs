@@ -46,13 +46,13 @@ pub(super) fn write(sql: &mut Sql, row: Row<'_>, related: &Related) {
 fn from(sql: &mut Sql, row: Row<'_>, inside: Row<'_>, related: &Related, is_fenced: bool) {
     let Row { entity, alias } = inside;
     sql.lit(" from ");
+    let mut fields = BTreeSet::new();
+    if let Some(inner) = &related.inner {
+        inner.fields(&mut |field| {
+            fields.insert(field);
+        });
+    }
     if is_fenced {
-        let mut fields = BTreeSet::new();
-        if let Some(inner) = &related.inner {
-            inner.fields(&mut |field| {
-                fields.insert(field);
-            });
-        }
         let mut word = "(select ";
         for field in &fields {
             column_of(sql.lit(word), alias, entity, *field);
@@ -60,13 +60,7 @@ fn from(sql: &mut Sql, row: Row<'_>, inside: Row<'_>, related: &Related, is_fenc
         }
         sql.lit(if fields.is_empty() { "(select from " } else { " from " });
     }
-    fence::relation(sql, entity, alias, related.link.inside(), |fields| {
-        if let Some(inner) = &related.inner {
-            inner.fields(&mut |field| {
-                fields.insert(field);
-            });
-        }
-    });
+    fence::relation(sql, entity, alias, related.link.inside(), |all| all.extend(&fields));
     sql.lit(" where ");
     let around = Around { entity: row.entity, link: &related.link, alias: Some(row.alias) };
     around.belongs(sql, inside);

@@ -86,18 +86,15 @@ fn operands(expr: &mut Expr) -> Option<(&mut Expr, Vec<&mut Expr>)> {
     match expr {
         Expr::BinaryOp { left, right, .. } => Some((&mut **right, vec![&mut **left])),
         Expr::Function(Function { args: FunctionArguments::List(list), .. }) => {
-            let is_path = |arg: &FunctionArg| match arg {
-                FunctionArg::Named { name, .. } => name.value == "path",
-                FunctionArg::ExprNamed { name: Expr::Identifier(name), .. } => name.value == "path",
-                _ => false,
+            let named = |wanted: &str| {
+                list.args.iter().position(|arg| match arg {
+                    FunctionArg::Named { name, .. } => name.value == wanted,
+                    FunctionArg::ExprNamed { name: Expr::Identifier(name), .. } => name.value == wanted,
+                    _ => false,
+                })
             };
-            let is_target = |arg: &FunctionArg| match arg {
-                FunctionArg::Named { name, .. } => name.value == "target",
-                FunctionArg::ExprNamed { name: Expr::Identifier(name), .. } => name.value == "target",
-                _ => false,
-            };
-            let target = list.args.iter().position(is_target).unwrap_or(0);
-            let at = list.args.iter().position(is_path).unwrap_or(1);
+            let target = named("target").unwrap_or(0);
+            let at = named("path").unwrap_or(1);
             let (mut path, mut others) = (None, Vec::new());
             for (i, arg) in list.args.iter_mut().enumerate() {
                 match arg {

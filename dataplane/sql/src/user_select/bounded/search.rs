@@ -34,10 +34,11 @@ impl Walk<'_> {
                 _ => None,
             })
             .collect();
-        let short = operands.iter().filter(|it| is_short(it)).map(|it| it.to_string().len()).sum::<usize>();
+        let short: Vec<usize> =
+            operands.iter().filter(|it| is_short(it)).map(|it| it.to_string().len()).collect();
         // several beside the values of one row add up
-        self.shares[1] += 100 * short / MAX_SHORT;
-        if self.shares[1] <= MAX_SHARES && operands.iter().filter(|it| !is_short(it)).count() < 2 {
+        self.shares[1] += 100 * short.iter().sum::<usize>() / MAX_SHORT;
+        if self.shares[1] <= MAX_SHARES && operands.len() < short.len() + 2 {
             return Ok(());
         }
         let factor = if operands.iter().any(|it| looks_for_words(it)) { 1 } else { OF_PREFIXES };
