@@ -15,7 +15,7 @@ use sqlx::PgConnection;
 use crate::scratch::Scratch;
 use crate::servers::data_plane::{DataPlane, send};
 pub use crate::servers::ports::free_port;
-use crate::servers::postgres::{BIN, QUICK, Server, connect_to, seed};
+use crate::servers::postgres::{BIN, Server, connect_to, seed, settings};
 use crate::sweep;
 use crate::wait::until;
 
@@ -167,7 +167,7 @@ impl World {
         if let Some(url) = &self.database_url {
             command.arg("--database-url").arg(url).env_remove(BIN);
         } else {
-            for setting in QUICK {
+            for setting in settings::of_all() {
                 command.arg("--postgres-setting").arg(setting);
             }
         }

@@ -73,5 +73,6 @@ async fn the_command_line_exports_downloads_lists_resumes_and_cancels() {
     let listed = rowgate(&depot, "plain", folder.path(), &["exports", "-o", "json"]);
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     assert!(listed.contains(&running) && listed.contains("cancelled") && listed.contains(&id), "{listed}");
+    assert!(listed.contains(r#""file":"bulk.csv""#) && listed.contains("query.jsonl.gz"), "{listed}");
     gate.open().await;
 }

@@ -26,6 +26,8 @@ data:
     insert into app.items select i, case when i % 2 = 0 then 'a' else 'b' end, 'label', i, i, 'ok' from generate_series(1, 10) i;
     create view app.shown as select id, owner from app.items;
     create table app.others (id int primary key, owner text not null);
+    create table app.wide (id int primary key, twice int generated always as (id * 2) stored);
+    do $$ begin for i in 1..300 loop execute format('alter table app.wide add c%s int', i); end loop; end $$;
     insert into app.others values (1, 'b'), (2, 'a');
 ---
 apiVersion: rowgate.dev/v1alpha1
@@ -41,6 +43,7 @@ spec:
       source: {schema: app, object: others}
       rowLevelSecurity: {policies: [{name: own, column: owner, equals: {literal: a}}]}
     - {name: shown, source: {schema: app, object: shown}, kind: View, keyFields: [id]}
+    - {name: wide, source: {schema: app, object: wide}, rowLevelSecurity: {none: true}}
 ---
 apiVersion: rowgate.dev/v1alpha1
 kind: ApiKey

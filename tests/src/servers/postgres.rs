@@ -24,16 +24,14 @@ use crate::wait::until;
 use crate::world::free_port;
 
 mod adopting;
+pub mod settings;
 mod stopping;
 mod template;
 mod upgrade;
 
+pub use settings::QUICK;
 pub use template::seed;
 pub use upgrade::Programs;
-
-/// What tests give up: surviving a power failure.
-pub const QUICK: [&str; 4] =
-    ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=32MB"];
 
 /// The environment variable that says how tests reach their servers; without it, by a Unix socket.
 pub const OVER: &str = "ROWGATE_TESTS_OVER";
@@ -236,7 +234,7 @@ impl Server {
         if !state.exists() {
             seed(&state).await;
         }
-        let settings = QUICK.iter().chain(settings).map(ToString::to_string).collect();
+        let settings = settings::of_all().into_iter().chain(settings.iter().map(ToString::to_string)).collect();
         let wish = PostgresConfig { state, bin, settings, session_memory: SESSION_MEMORY };
         let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
         Server { postgres, wish, scratch, tls: None, pooler: None }

@@ -48,7 +48,7 @@ pub(crate) async fn run(flags: ExportsFlags, context: &mut Context) -> Result<()
     }
     let mut answer = api.json(&Request::get("/api/ddl/exports".to_owned())).await?.value;
     let rows = take_rows(&mut answer, "value")?;
-    let columns = ["id", "status", "queuePosition", "progress", "rows", "bytes", "expiresAt"];
+    let columns = ["id", "file", "status", "queuePosition", "progress", "rows", "bytes", "createdAt", "expiresAt"];
     let format = Format::or_default(flags.output, context.output.is_terminal);
     print_rows(&mut context.output, format, Some(&columns), &rows)
 }

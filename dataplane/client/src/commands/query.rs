@@ -20,6 +20,9 @@ use crate::output::rows::RowPrinter;
     after_help = "Values given with -p never become a part of the statement. A value that is JSON (7, true, null,
 \"7\", [1,2]) is that value; any other is a text.
 
+The first rows are printed, 10,000 at most; a note on standard error says when there are more.
+`rowgate export --query` writes all rows to a file.
+
 Examples:
   rowgate query 'select id, state from orders where region = @region' -p region=north
   rowgate query --file report.sql -o csv > report.csv

@@ -11,6 +11,8 @@ const ELLIPSIS: char = '…';
 const MIN_WIDTH: usize = 6;
 /// No column is wider, on whatever output: a row stays readable.
 const MAX_WIDTH: usize = 1000;
+/// The widest id: a UUID.
+const ID_WIDTH: usize = 36;
 
 /// The columns of a table that is printed in parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,17 +94,20 @@ impl Layout {
     }
 }
 
-/// Takes from the widest columns until all of them fit, if they can.
+/// Takes from the widest columns until all of them fit, if they can. The first, where it may be an id, is
+/// cut last.
 fn shrink(columns: &mut [Column], width: usize) {
     let gaps = GAP.len() * columns.len().saturating_sub(1);
+    let mut n_kept = usize::from(columns.first().is_some_and(|column| column.width <= ID_WIDTH));
     loop {
         let excess = (columns.iter().map(|column| column.width).sum::<usize>() + gaps).saturating_sub(width);
-        let widest = columns.iter_mut().max_by_key(|column| column.width);
+        let widest = columns.iter_mut().skip(n_kept).max_by_key(|column| column.width);
         match widest.filter(|column| MIN_WIDTH < column.width) {
             Some(column) if excess != 0 => {
                 column.width -= 1;
                 column.max = column.width;
             }
+            None if n_kept != 0 => n_kept = 0,
             _ => return,
         }
     }
@@ -161,6 +166,14 @@ mod tests {
             assert!(line.width() <= 30, "{line}");
         }
         assert!(shown.contains("x…  short"), "{shown}");
+    }
+
+    #[test]
+    fn an_id_is_cut_last() {
+        let rows = [json!(["x".repeat(20), "y".repeat(20)])];
+        let line = |width| table(&["id", "text"], &rows, Some(width)).lines().last().map(str::to_owned);
+        assert_eq!(line(30), Some(format!("{}  {}…", "x".repeat(20), "y".repeat(7))));
+        assert_eq!(line(20), Some(format!("{}…  {}…", "x".repeat(11), "y".repeat(5))));
     }
 
     #[test]

@@ -48,11 +48,12 @@ pub(super) async fn note(
                         where c.conrelid = a.attrelid and c.contype = 'n' and c.conkey = array[a.attnum]
                         and not c.convalidated) as is_filled,
                     -- by the sequence that the default names, or by its text, printed without the table's name: with it
-                    -- PostgreSQL takes the table's lock
+                    -- PostgreSQL takes the table's lock, without it columns in it are an error. CASE keeps that from the
+                    -- expressions of generated columns, which PostgreSQL reads too where it hashes this subquery
                     a.attidentity <> '' or exists (
                         select from pg_catalog.pg_attrdef f
                         where f.adrelid = a.attrelid and f.adnum = a.attnum and a.attgenerated = '' and (
-                            pg_catalog.pg_get_expr(f.adbin, 0) ~ 'nextval\\(' or exists (
+                            case when a.attgenerated = '' then pg_catalog.pg_get_expr(f.adbin, 0) ~ 'nextval\\(' end or exists (
                                 select from pg_catalog.pg_depend d
                                 join pg_catalog.pg_class s on s.oid = d.refobjid and s.relkind = 'S'
                                 where d.classid = 'pg_catalog.pg_attrdef'::regclass and d.objid = f.oid

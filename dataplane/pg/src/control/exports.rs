@@ -41,6 +41,8 @@ pub enum Full {
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Job {
     pub id: String,
+    /// Of the file where it is downloaded.
+    pub name: String,
     pub status: String,
     pub fence: i32,
     pub rows: i64,
@@ -74,7 +76,7 @@ macro_rules! utc {
 macro_rules! jobs {
     ($condition:literal) => {
         concat!(
-            "select e.id, e.status, e.fence, e.rows, e.bytes, e.estimate, e.capped, e.event_cursor, e.error_code, e.error_message, ",
+            "select e.id, e.name, e.status, e.fence, e.rows, e.bytes, e.estimate, e.capped, e.event_cursor, e.error_code, e.error_message, ",
             utc!("created_at"),
             ", ",
             utc!("started_at"),

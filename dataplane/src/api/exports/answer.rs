@@ -18,6 +18,7 @@ use crate::server::compress::Uncompressed;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Shown<'a> {
     id: &'a str,
+    file: &'a str,
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     queue_position: Option<i64>,
@@ -71,6 +72,7 @@ impl<'a> Shown<'a> {
         let error = job.error_code.as_deref().zip(job.error_message.as_deref());
         Shown {
             id: &job.id,
+            file: &job.name,
             status: &job.status,
             queue_position: job.queue_position,
             rows: job.rows,

@@ -111,9 +111,10 @@ fn export() -> Value {
         |description: &str| json!({"type": "string", "format": "date-time", "description": description});
     json!({
         "type": "object",
-        "required": ["id", "status", "rows", "bytes", "createdAt"],
+        "required": ["id", "file", "status", "rows", "bytes", "createdAt"],
         "properties": {
             "id": {"type": "string"},
+            "file": {"type": "string", "description": "What the file is called where it is downloaded"},
             "status": {"enum": ["queued", "running", "succeeded", "failed", "cancelled"]},
             "queuePosition": {"type": "integer", "minimum": 0, "description": "Exports of the tenant that begin before it"},
             "rows": {"type": "integer", "minimum": 0},
