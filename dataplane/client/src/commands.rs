@@ -22,18 +22,21 @@ use crate::output::stdout::Output;
 
 /// The text of a file; `-` is standard input.
 fn read_file(path: &Path) -> Result<String, Failure> {
-    let text = match is_stdin(path) {
+    let text = match is_stream(path) {
         true => std::io::read_to_string(std::io::stdin()),
         false => std::fs::read_to_string(path),
     };
-    text.map_err(|error| Failure::Local(format!("cannot read {}: {error}", file_name(path))))
+    text.map_err(|error| {
+        Failure::Local(format!("cannot read {}: {error}", file_name(path, "standard input")))
+    })
 }
 
-fn file_name(path: &Path) -> String {
-    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
+/// `stream`: what `-` stands for.
+fn file_name(path: &Path, stream: &str) -> String {
+    if is_stream(path) { stream.to_owned() } else { path.display().to_string() }
 }
 
-fn is_stdin(path: &Path) -> bool {
+fn is_stream(path: &Path) -> bool {
     path == Path::new("-")
 }
 
@@ -52,7 +55,7 @@ fn unexpected(name: &str) -> Failure {
     ))
 }
 
-/// Prints all rows. A table has the columns of `names` alone, where some are named.
+/// Prints all rows. A table has the columns of `names` alone, where some are named, and of those the ones that have a value.
 fn print_rows(
     output: &mut Output,
     format: Format,
@@ -60,7 +63,14 @@ fn print_rows(
     rows: &[Row],
 ) -> Result<(), Failure> {
     let names = names.filter(|_| format == Format::Table);
-    let names = names.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+    let has_value = |name: &str| rows.iter().any(|row| row.get(name).is_some_and(|value| !value.is_null()));
+    let names = names.map(|names| {
+        names
+            .iter()
+            .filter(|name| rows.is_empty() || has_value(name))
+            .map(|name| (*name).to_owned())
+            .collect()
+    });
     let mut printer = RowPrinter::new(format, names, output.is_terminal, output.width());
     for row in rows {
         let text = printer.row(row);

@@ -99,6 +99,12 @@ impl Sql {
         self
     }
 
+    /// The text without these words at its end, where it has them.
+    pub(crate) fn without_end(&self, end: &'static str) -> Option<Sql> {
+        let text = self.0.text.strip_suffix(end)?.to_owned();
+        Some(Sql(Arc::new(Parts { text, binds: self.0.binds.clone(), of_records: self.0.of_records })))
+    }
+
     /// Keywords and punctuation. A `String` does not fit here.
     pub fn lit(&mut self, text: &'static str) -> &mut Sql {
         self.parts().text.push_str(text);

@@ -55,7 +55,7 @@ impl KeyContext {
 
     /// Whether views of the SELECT are worked out before its conditions. Asked of a view alone, and once.
     fn is_fenced<'a>(&'a self, select: &'a UserSelect) -> LazyCell<bool, impl FnOnce() -> bool + 'a> {
-        LazyCell::new(|| select.may_raise(|column| self.types_of(select, column)))
+        LazyCell::new(|| select.may_raise(|of, column| self.types_of(select, of, column)))
     }
 
     /// As [`KeyContext::query`], of a statement that was compiled or checked.
@@ -139,14 +139,19 @@ impl KeyContext {
         Some(Readable { schema, table, columns, is_fenced, hidden_by, works_out_flag })
     }
 
-    /// The types of the columns of this name that tables of the SELECT have; none where it names one that is no entity's.
-    fn types_of(&self, select: &UserSelect, column: &str) -> Vec<ColumnType> {
-        let entities = &self.snapshot.catalog.entities;
+    /// The types of the columns of this name that `of`, or a table of the SELECT, shows to the key; none where it names a table that is no
+    /// entity's.
+    fn types_of(&self, select: &UserSelect, of: Option<&Relation>, column: &str) -> Vec<ColumnType> {
+        let (entities, scope) = (&self.snapshot.catalog.entities, self.snapshot.scope(&self.key));
         let named = |relation| entities.values().filter(move |entity| is_named(entity, relation));
         if select.relations.iter().any(|relation| named(relation).next().is_none()) {
             return Vec::new();
         }
-        let fields = select.relations.iter().flat_map(named).flat_map(|entity| &entity.fields);
+        let relations = of.map_or(select.relations.as_slice(), std::slice::from_ref);
+        let fields = relations.iter().flat_map(named).flat_map(|entity| {
+            let rights = scope.entities.get(&entity.name).map_or(&[][..], |rights| &rights.read);
+            entity.fields.iter().zip(rights).filter(|(_, may)| **may).map(|(field, _)| field)
+        });
         let of = |field: &Field| ColumnType {
             base_oid: field.ty.base_oid,
             is_enum: field.ty.kind == TypeKind::Enum,

@@ -25,6 +25,7 @@ use crate::entropy;
 use crate::plan::{As, Of, Op};
 
 pub(crate) mod connection_cache;
+mod each;
 mod of_records;
 
 /// The connections of one pass over one tenant, opened when an operation needs them.
@@ -318,7 +319,7 @@ impl<'a> Logins<'a> {
         statements.extend(own);
         let done = match op.transaction {
             true => session::transaction(conn, &statements).await,
-            false => each(conn, &statements).await,
+            false => each::each(conn, &statements).await,
         };
         match done {
             Err(TransactionError { index, error }) if error.code() == Some(locks::NOT_AVAILABLE) => {
@@ -355,13 +356,6 @@ async fn holders(conn: &mut PgConnection, statement: &str) -> Vec<Held> {
         held.retain(is_named);
     }
     held
-}
-
-async fn each(conn: &mut PgConnection, statements: &[Sql]) -> Result<(), TransactionError> {
-    for (index, sql) in statements.iter().enumerate() {
-        session::execute(conn, sql).await.map_err(|error| TransactionError { index, error })?;
-    }
-    Ok(())
 }
 
 fn refused(op: &Op, before: usize, error: TransactionError) -> ApplyError {

@@ -132,6 +132,23 @@ async fn what_no_deadline_ends_is_refused_by_the_sizes_of_its_values() {
     let many = format!("select greatest({} x) as n from (select word as x from notes) x", "x, ".repeat(301));
     let (_, code, message) = lab.refused("north", &many, json!({})).await;
     assert!(code == "InvalidSql" && message.contains("at most 300"), "{message}");
+    let made = "(select jsonb_agg(g) from generate_series(1, 10) g) as k";
+    let (ks, parts) = ("k, ".repeat(301), "k, ".repeat(151));
+    for what in [
+        format!("k in ({ks} k)"),
+        format!("({ks} k) = ({ks} k)"),
+        format!("({parts} k) between ({parts} k) and ({parts} k)"),
+        format!("case ({parts} k) when ({parts} k) then 1 when ({parts} k) then 2 end"),
+    ] {
+        let (_, code, message) =
+            lab.refused("north", &format!("select {what} as n from (select {made}) x"), json!({})).await;
+        assert!(code == "InvalidSql" && message.contains("at most 300"), "{what}: {message}");
+    }
+    for what in ["id % n + ", "1e1000 * id / n + ", "mod(id, n) + ", "id ^ n + "] {
+        let many = format!("select {} 0 as n from (select id, id as n from notes) x", what.repeat(201));
+        let (_, code, message) = lab.refused("north", &many, json!({})).await;
+        assert!(code == "InvalidSql" && message.contains("at most 200"), "{what}: {message}");
+    }
     let parts = "select id from notes where word like '%' || @p || @q || '%' || @p";
     let given = json!({"p": "x".repeat(334), "q": "x"});
     let (_, code, message) = lab.refused("north", parts, given).await;
@@ -164,6 +181,7 @@ async fn what_is_bounded_gives_what_it_gave() {
         ("replace(null, c, 'x')", json!(null)),
         ("to_date('2024-01-02', 'YYYY-' || case when n = 2 then 'MM-DD' end)", json!("2024-01-02")),
         ("w && w", json!(true)),
+        ("max(word) over () = 'n2' and n * 2.5 in (5, n::numeric, id)", json!(true)),
         ("w @> string_to_array(word, region)", json!(true)),
         ("word like (region collate \"C\")", json!(false)),
         ("word collate \"C\" like c || '%'", json!(true)),

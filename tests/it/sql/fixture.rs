@@ -34,7 +34,8 @@ impl Lab {
         Lab::of(&TENANT.replace("statementTimeout: 60s", &format!("statementTimeout: {limit}"))).await
     }
 
-    /// As [`Lab::open`], with a view `shown` that `north` may read, of the table `marked`: of its three rows it hides the one with `hidden_three`.
+    /// As [`Lab::open`], with a view `shown` that `north` may read, of the table `marked`: of its three rows it hides the one with `hidden_three`,
+    /// as `ranks` does, of which PostgreSQL knows the greatest value by an index.
     pub(super) async fn with_view() -> Lab {
         const SCRIPT: &str = "    create domain lab.document as json;
     create table lab.marked (id int primary key, word text not null, n int generated always as (id - 3) stored, docs lab.document[]);
@@ -44,8 +45,16 @@ impl Lab {
     create view lab.shown as select m.id, m.word, 100 / m.n as rate, coalesce(100 / m.n, 0) as share, m.docs from lab.marked m join lab.allowed a using (id);
     create view lab.above as select s.id, s.word, s.rate from lab.shown s;
     create view lab.flagged as select m.id, m.word, 1 / m.n < 0 as is_deleted from lab.marked m join lab.allowed a using (id) where a.id < 3;
-    create table lab.bins (id int primary key, word text, is_deleted boolean not null default false);
-    insert into lab.bins values (1, 'kept', false), (2, 'gone', true), (3, 'third', false);
+    create table lab.bins (id int primary key, word text, is_deleted boolean not null default false, to_json int);
+    insert into lab.bins (id, word, is_deleted) values (1, 'kept', false), (2, 'gone', true), (3, 'third', false);
+    create table lab.ranked as select g as id, 'w' || g as word, g as k from generate_series(1, 20000) g;
+    alter table lab.ranked add primary key (id);
+    create index on lab.ranked (k);
+    create index on lab.ranked ((100 / k));
+    create function lab.shows(int) returns boolean language plpgsql stable cost 1000 as 'begin return $1 <> 3; end';
+    create view lab.ranks as select id, word, k as rate, k as n from lab.ranked
+        union all select m.id, m.word, 100 / m.n, m.n from lab.marked m where lab.shows(m.id);
+    analyze lab.ranked;
 ---
 ";
         const ENTITIES: &str = "  entities:
@@ -53,6 +62,8 @@ impl Lab {
     - {name: allowed, source: {schema: lab, object: allowed}, rowLevelSecurity: {none: true}}
     - {name: shown, kind: View, source: {schema: lab, object: shown}, keyFields: [id]}
     - {name: above, kind: View, source: {schema: lab, object: above}, keyFields: [id]}
+    - {name: ranked, source: {schema: lab, object: ranked}, rowLevelSecurity: {none: true}}
+    - {name: ranks, kind: View, source: {schema: lab, object: ranks}, keyFields: [id]}
     - {name: flagged, kind: View, source: {schema: lab, object: flagged}, keyFields: [id], hideSoftDeleted: true}
     - {name: bins, source: {schema: lab, object: bins}, hideSoftDeleted: true, rowLevelSecurity: {none: true}}
 ";
@@ -73,7 +84,7 @@ metadata: {name: binned}
 spec: {tenantRef: {name: lab}, name: binned, from: {entity: shown, fields: [rate]}, to: {entity: bins, fields: [id]}, cardinality: One}
 ";
         let of_north = "      - {entity: notes, actions: [read], fields: {include: [id, region, word]}}\n";
-        let shown = ["shown", "above", "flagged", "bins"]
+        let shown = ["shown", "above", "flagged", "bins", "ranks"]
             .map(|it| format!("      - {{entity: {it}, actions: [read], fields: {{include: ['*']}}}}\n"))
             .concat();
         let shown = format!("{of_north}{shown}");

@@ -85,6 +85,64 @@ async fn no_outer_join_tells_of_a_row_that_a_view_hides() {
     }
 }
 
+/// PostgreSQL looks for the row with the greatest value that is not NULL, and tries that before what tells which rows a view shows. Seen
+/// to fail where `max` and `min` are taken for harmless.
+#[tokio::test]
+async fn no_greatest_value_tells_of_a_row_that_a_view_hides() {
+    let lab = Lab::with_view().await;
+    for word in ["hidden_three", "absent"] {
+        for (what, expected) in [
+            ("max(rate)", json!(20_000)),
+            ("min(rate) filter (where true)", json!(-100)),
+            ("max(100 / n)", json!(100)),
+            ("min(distinct 100 / n) + 1", json!(-99)),
+        ] {
+            let query = format!("select {what} as m from ranks where word <> '{word}'");
+            assert_eq!(lab.rows("north", &query).await, json!([{ "m": expected }]), "{query}");
+        }
+        let having = format!("select 1 as m from ranks where word <> '{word}' having min(-100 / n) < 0");
+        assert_eq!(lab.rows("north", &having).await, json!([{"m": 1}]), "{having}");
+        let key = lab.world.key("north");
+        let headers = [("X-API-Key", key.as_str()), ("Content-Type", "application/json")];
+        let body = json!({"filter": format!("word ne '{word}'"), "aggregations": [{"function": "max", "field": "rate", "as": "m"}]});
+        let url = format!("{}/api/ddl/aggregates/ranks", lab.world.url());
+        let reply = Client::new().send("POST", &url, &headers, &body.to_string()).await;
+        assert_eq!(
+            (reply.status.as_u16(), &reply.json()["value"]),
+            (200, &json!([{"m": 20_000}])),
+            "{reply:?}"
+        );
+    }
+}
+
+/// PostgreSQL reads `a.f` as `f(a)` where a has no such column. Seen to fail where another table of the statement has one.
+#[tokio::test]
+async fn no_name_of_a_column_calls_a_function_of_a_row_that_a_view_hides() {
+    let lab = Lab::with_view().await;
+    for word in ["hidden_three", "absent"] {
+        let query = format!(
+            "select s.id from shown s join bins b on b.id > 0 where s.word = '{word}' and s.to_json is null"
+        );
+        assert_eq!(lab.rows("north", &query).await, json!([]), "{query}");
+        let query = format!(
+            "select s.to_json as x from bins o left join shown s on s.word = '{word}' left join bins b on b.id = o.id where o.id = 1"
+        );
+        assert_eq!(lab.rows("north", &query).await, json!([{"x": null}]), "{query}");
+    }
+}
+
+/// Seen to fail where a database asks for plans of any value, which work out none before they read rows.
+#[tokio::test]
+async fn no_value_of_a_parameter_tells_of_a_row_that_a_view_hides() {
+    let lab = Lab::with_view().await;
+    lab.sql("alter database lab set plan_cache_mode = force_generic_plan").await;
+    for word in ["hidden_three", "absent"] {
+        let query = format!("select id from shown where word = '{word}' and id < @p::numeric(3, 1)");
+        let (status, code, _) = lab.refused("north", &query, json!({"p": 1000})).await;
+        assert_eq!((status, code.as_str()), (400, "InvalidValue"), "{query}");
+    }
+}
+
 /// Seen to fail where what a relationship compares is taken for columns of tables.
 #[tokio::test]
 async fn no_relationship_over_what_a_view_works_out_tells_of_a_row_that_it_hides() {

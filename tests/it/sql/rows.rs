@@ -93,6 +93,7 @@ async fn a_key_reads_its_own_rows_and_columns_in_every_form_of_a_select() {
     assert_eq!(lab.rows("plain", query).await[0]["n"], 100);
     for query in [
         "with a as (select id from lab.notes) select count(*) as n from a",
+        "select count(*) as n from lab.notes where int8range(1, id, '[]') && int8range(id, null) and numrange(0, 1e3) @> id::numeric",
         "select count(*) as n from (select id from lab.notes union select id from notes) a",
         "select count(*) as n from lab.notes a join lab.notes b using (id)",
         "select sum(1) over () as n from lab.notes limit 1",

@@ -234,7 +234,8 @@ impl Server {
         if !state.exists() {
             seed(&state).await;
         }
-        let settings = settings::of_all().into_iter().chain(settings.iter().map(ToString::to_string)).collect();
+        let settings =
+            settings::of_all().into_iter().chain(settings.iter().map(ToString::to_string)).collect();
         let wish = PostgresConfig { state, bin, settings, session_memory: SESSION_MEMORY };
         let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
         Server { postgres, wish, scratch, tls: None, pooler: None }

@@ -6,7 +6,7 @@ mod part;
 mod progress;
 mod request;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -18,6 +18,7 @@ use self::part::Part;
 use self::progress::Progress;
 use super::exports;
 use super::parameters::{self, Parameter};
+use super::query::hinted;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::http::client::Api;
@@ -37,8 +38,8 @@ Ctrl-C cancels the job while it runs; during the download it keeps the job, and 
 
 Examples:
   rowgate export orders -o orders.parquet
-  rowgate export orders --filter \"state eq 'open'\" --select id,total -o open.csv.gz
-  rowgate export --query 'select * from orders where total > @min' -p min=100 -o large.jsonl
+  rowgate export orders --filter \"state eq 'new'\" --select id,region -o new.csv.gz
+  rowgate export --query 'select * from order_lines where quantity > @min' -p min=10 -o large.jsonl
   rowgate export orders --format parquet --no-wait
   rowgate export --resume 01JDGX... -o orders.parquet"
 )]
@@ -62,7 +63,7 @@ pub(crate) struct ExportFlags {
     /// The fields to export, separated by commas [default: all that the key may read]
     #[arg(long, value_name = "FIELDS")]
     select: Option<String>,
-    /// A condition on the rows [example: "state eq 'open'"]
+    /// A condition on the rows [example: "state eq 'new'"]
     #[arg(long, value_name = "CONDITION")]
     filter: Option<String>,
     /// The order of the rows [example: 'placed_at desc,id']
@@ -103,19 +104,23 @@ pub(crate) async fn run(flags: ExportFlags, context: &mut Context) -> Result<(),
     let Some(file) = flags.output.clone() else {
         let job = start(&api, &flags).await?;
         context.output.line(&job.id)?;
-        notice(&format!(
-            "started; `rowgate export --resume {} -o FILE` waits for it and downloads the file",
-            job.id
-        ));
+        let command = resume(&job.id, Path::new("FILE"), context);
+        notice(&format!("started; `{command}` waits for it and downloads the file"));
         return Ok(());
     };
+    if let Some(id) = &flags.resume {
+        let job = Job::of(api.json(&Request::get(exports::path(id))).await.map_err(exports::listed)?.value)?;
+        request::is_that_file(&file, job.file.as_deref()).map_err(Failure::Usage)?;
+    } else {
+        request::fits(&flags, &file, context.output.is_terminal).map_err(Failure::Usage)?;
+    }
     let mut part = Part::open(&file, flags.resume.as_deref())?;
     let id = match &flags.resume {
         Some(id) => id.clone(),
         None => start(&api, &flags).await?.id,
     };
     part.belongs_to(&id)?;
-    let how = format!("`rowgate export --resume {id} -o {}` goes on", file.display());
+    let how = format!("`{}` goes on", resume(&id, &file, context));
     let progress = Progress::new();
     let job = tokio::select! {
         done = wait(&api, &id, &progress) => done.inspect_err(|failure| unfinished(failure, &how))?,
@@ -135,14 +140,37 @@ pub(crate) async fn run(flags: ExportFlags, context: &mut Context) -> Result<(),
     }
     progress.clear();
     let len = part.finish()?;
-    report(&job, &file.display().to_string(), len);
+    report(&job, &super::file_name(&file, "standard output"), len);
     Ok(())
+}
+
+/// The command that takes a job up again, as a shell reads it: for the key that started it.
+fn resume(id: &str, file: &Path, context: &Context) -> String {
+    // what is there already was written to a pipe, and cannot be written to it again
+    let file = if file == Path::new("-") { Path::new("FILE") } else { file };
+    let flags = &context.flags;
+    let flags = [("--profile", &flags.profile), ("--url", &flags.url), ("--tenant", &flags.tenant)];
+    let mut words = vec!["rowgate".to_owned()];
+    words.extend(
+        flags.into_iter().filter_map(|(flag, value)| Some(format!("{flag} {}", quoted(value.as_ref()?)))),
+    );
+    words.push(format!("export --resume {id} -o {}", quoted(&file.display().to_string())));
+    words.join(" ")
+}
+
+/// As one word of a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:,@%+=".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 async fn start(api: &Api, flags: &ExportFlags) -> Result<Job, Failure> {
     let request = request::start(flags).map_err(Failure::Usage)?;
     tokio::select! {
-        answer = api.json(&request) => Job::of(answer?.value),
+        answer = api.json(&request) => Job::of(answer.map_err(|failure| hinted(failure, &flags.parameters))?.value),
         () = interrupted() => {
             let what = "interrupted; if the job was started already, `rowgate exports` lists it";
             Err(Failure::Interrupted(Some(what.to_owned())))

@@ -41,14 +41,23 @@ pub(crate) fn path(id: &str) -> String {
     address::path(&["api", "ddl", "exports", id])
 }
 
+/// A refusal in the words of HTTP, with what to do on a command line.
+pub(crate) fn listed(failure: Failure) -> Failure {
+    failure.hinted(|problem| {
+        (problem.code == "NotFound").then(|| "`rowgate exports` prints that list".to_owned())
+    })
+}
+
 pub(crate) async fn run(flags: ExportsFlags, context: &mut Context) -> Result<(), Failure> {
     let api = context.api()?;
     if let Some(Act::Cancel { id }) = flags.act {
-        return api.json(&Request::delete(path(&id))).await.map(|_| ());
+        let cancelled = api.json(&Request::delete(path(&id))).await;
+        return cancelled.map(|_| ()).map_err(listed);
     }
     let mut answer = api.json(&Request::get("/api/ddl/exports".to_owned())).await?.value;
     let rows = take_rows(&mut answer, "value")?;
-    let columns = ["id", "file", "status", "queuePosition", "progress", "rows", "bytes", "createdAt", "expiresAt"];
+    let columns =
+        ["id", "status", "rows", "bytes", "file", "queuePosition", "progress", "createdAt", "expiresAt"];
     let format = Format::or_default(flags.output, context.output.is_terminal);
     print_rows(&mut context.output, format, Some(&columns), &rows)
 }

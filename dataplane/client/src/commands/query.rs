@@ -68,7 +68,7 @@ pub(crate) async fn run(flags: QueryFlags, context: &mut Context) -> Result<(), 
 }
 
 /// A shell takes the quotes of `-p id="7"` away.
-fn hinted(failure: Failure, parameters: &[Parameter]) -> Failure {
+pub(super) fn hinted(failure: Failure, parameters: &[Parameter]) -> Failure {
     failure.hinted(|problem| {
         let named = |parameter: &&Parameter| {
             let name = format!("the parameter {:?} ", parameter.name());

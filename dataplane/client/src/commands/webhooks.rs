@@ -92,7 +92,7 @@ type List = (&'static str, &'static [&'static str]);
 pub(crate) async fn run(flags: WebhooksFlags, context: &mut Context) -> Result<(), Failure> {
     let api = context.api()?;
     let answer = api.json(&flags.act.request()?).await;
-    let mut answer = answer.map_err(hinted)?.value;
+    let mut answer = answer.map_err(|failure| flags.act.hinted(failure))?.value;
     let output = &mut context.output;
     if let Some((member, columns)) = flags.act.list() {
         let has_more = answer["hasMore"] == true;
@@ -121,13 +121,27 @@ pub(crate) async fn run(flags: WebhooksFlags, context: &mut Context) -> Result<(
     Ok(())
 }
 
-fn hinted(failure: Failure) -> Failure {
-    failure.hinted(|problem| {
-        (problem.code == "NotFound").then(|| "`rowgate webhooks list` prints that list".to_owned())
-    })
-}
-
 impl Act {
+    /// A refusal in the words of HTTP, with what to do on a command line.
+    fn hinted(&self, failure: Failure) -> Failure {
+        failure.hinted(|problem| match (problem.code.as_str(), self) {
+            ("NotFound", Act::DeadLetters { dead_letter: Some(_), page: PageFlags { id, .. } })
+            | ("NotFound", Act::Redrive { dead_letter: Some(_), id, .. })
+                if problem.message.contains("dead") =>
+            {
+                Some(format!("`rowgate webhooks dead-letters {}` prints that list", id.id))
+            }
+            ("NotFound", _) => Some("`rowgate webhooks list` prints that list".to_owned()),
+            (_, Act::Replay(_)) if problem.message.contains("fromUtc") => {
+                Some("fromUtc is --from-time".to_owned())
+            }
+            (_, Act::Replay(_)) if problem.message.contains("fromEventId") => {
+                Some("fromEventId is --from-event".to_owned())
+            }
+            _ => None,
+        })
+    }
+
     fn list(&self) -> Option<List> {
         match self {
             Act::List => Some((

@@ -265,7 +265,10 @@ async fn sorted(response: Response<Incoming>) -> Failed {
     // Time enters here.
     let asked = header(RETRY_AFTER).and_then(|text| retry::retry_after(text, SystemTime::now()));
     match status {
-        StatusCode::UNAUTHORIZED => Failed::Final(Failure::Unauthorized(problem)),
+        StatusCode::UNAUTHORIZED => {
+            const HINT: &str = "`rowgate whoami` prints which server and tenant are used; a key is stored with `rowgate profile add NAME`, or given in ROWGATE_KEY";
+            Failed::Final(Failure::Unauthorized(problem).hinted(|_| Some(HINT.to_owned())))
+        }
         // Too many requests are no outage: once the retries are over, it is the refusal that it is.
         StatusCode::TOO_MANY_REQUESTS => Failed::Again(Reason::Unavailable(asked), Failure::Refused(problem)),
         StatusCode::SERVICE_UNAVAILABLE => {

@@ -40,7 +40,9 @@ impl Problem {
     #[must_use]
     pub(crate) fn of_answer(status: u16, body: &[u8]) -> (Problem, bool) {
         let Ok(Body { error }) = serde_json::from_slice(body) else {
-            let what = format!("the server answered with status {status} and no problem that Rowgate writes");
+            let what = format!(
+                "the server answered with status {status} and no problem that Rowgate writes: is the URL that of a Rowgate server?"
+            );
             return (Problem::of_message(what), false);
         };
         let Members { code, message, details, request_id } = error;

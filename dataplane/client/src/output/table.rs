@@ -94,20 +94,20 @@ impl Layout {
     }
 }
 
-/// Takes from the widest columns until all of them fit, if they can. The first, where it may be an id, is
-/// cut last.
+/// Takes from the widest columns until all of them fit, if they can. Half a number is another number, and half an id is none: those
+/// columns stay.
 fn shrink(columns: &mut [Column], width: usize) {
     let gaps = GAP.len() * columns.len().saturating_sub(1);
-    let mut n_kept = usize::from(columns.first().is_some_and(|column| column.width <= ID_WIDTH));
+    let is_id = columns.first().is_some_and(|column| column.width <= ID_WIDTH);
     loop {
         let excess = (columns.iter().map(|column| column.width).sum::<usize>() + gaps).saturating_sub(width);
-        let widest = columns.iter_mut().skip(n_kept).max_by_key(|column| column.width);
+        let others = columns.iter_mut().skip(usize::from(is_id)).filter(|column| !column.is_right);
+        let widest = others.max_by_key(|column| column.width);
         match widest.filter(|column| MIN_WIDTH < column.width) {
             Some(column) if excess != 0 => {
                 column.width -= 1;
                 column.max = column.width;
             }
-            None if n_kept != 0 => n_kept = 0,
             _ => return,
         }
     }
@@ -169,11 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_cut_last() {
-        let rows = [json!(["x".repeat(20), "y".repeat(20)])];
-        let line = |width| table(&["id", "text"], &rows, Some(width)).lines().last().map(str::to_owned);
-        assert_eq!(line(30), Some(format!("{}  {}…", "x".repeat(20), "y".repeat(7))));
-        assert_eq!(line(20), Some(format!("{}…  {}…", "x".repeat(11), "y".repeat(5))));
+    fn ids_and_numbers_are_whole() {
+        let rows = [json!(["x".repeat(20), "y".repeat(20), 123_456_789])];
+        let line = |width| table(&["id", "text", "n"], &rows, Some(width)).lines().last().map(str::to_owned);
+        assert_eq!(line(41), Some(format!("{}  {}…  123456789", "x".repeat(20), "y".repeat(7))));
+        assert_eq!(line(30), Some(format!("{}  {}… …", "x".repeat(20), "y".repeat(5))));
     }
 
     #[test]

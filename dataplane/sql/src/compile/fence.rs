@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::catalog::{Entity, EntityKind};
-use crate::query::{Cast, Predicate, Query, Reference, Value};
-use crate::request::Function;
+use crate::query::{Aggregate, Cast, Predicate, Query, Reference, Value};
+use crate::request::{AggregateFunction, Function};
 use crate::text::Sql;
 
 /// A filter over a view, taken apart.
@@ -55,7 +55,11 @@ fn sorts(query: &Query) -> bool {
     let is_worked_out = |field: usize| query.entity.fields[field].is_worked_out;
     match &query.group {
         Some(group) => {
-            let mut sorted = group.aggregates.iter().filter(|it| it.is_distinct).filter_map(|it| it.field);
+            // PostgreSQL looks for the row with the least value that is not NULL, as it looks for the first of an order
+            let looks_for =
+                |it: &Aggregate| matches!(it.function, AggregateFunction::Min | AggregateFunction::Max);
+            let sorting = group.aggregates.iter().filter(|it| it.is_distinct || looks_for(it));
+            let mut sorted = sorting.filter_map(|it| it.field);
             group.keys.iter().any(|key| is_worked_out(*key)) || sorted.any(is_worked_out)
         }
         None => {

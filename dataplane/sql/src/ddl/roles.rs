@@ -179,12 +179,20 @@ pub fn no_template(database: &Ident) -> Sql {
     sql
 }
 
+const FORCED: &str = " with (force)";
+
 /// `drop database`, with the sessions in it ended; cannot run in a transaction.
 #[must_use]
 pub fn drop_database(database: &Ident) -> Sql {
     let mut sql = Sql::new();
-    sql.lit("drop database if exists ").ident(database).lit(" with (force)");
+    sql.lit("drop database if exists ").ident(database).lit(FORCED);
     sql
+}
+
+/// As [`drop_database`], of which it is made, with sessions waited for and autovacuum asked to leave.
+#[must_use]
+pub fn drop_unforced(forced: &Sql) -> Option<Sql> {
+    forced.without_end(FORCED)
 }
 
 /// `create database ... owner`; cannot run in a transaction.

@@ -9,6 +9,7 @@ use sqlparser::ast::{
     SetExpr,
 };
 
+pub(super) mod counted;
 mod given;
 pub(crate) mod json_path;
 mod search;
@@ -64,7 +65,8 @@ const BY_SECOND: &[&str] = &[
 impl Walk<'_> {
     /// The expression, once the sizes of its operands were looked at where they may be large. `has_aggregate`: one of them is made of rows.
     pub(super) fn bounded(&mut self, expr: &mut Expr, has_aggregate: bool) -> Checked {
-        self.long_calls += usize::from(is_long(expr) && !is_given(expr));
+        self.long_calls += if is_given(expr) { 0 } else { counted::n_long(expr) };
+        self.products += usize::from(counted::is_product(expr));
         match expr {
             Expr::Like { expr: text, pattern, escape_char, .. }
             | Expr::ILike { expr: text, pattern, escape_char, .. } => {
@@ -259,70 +261,6 @@ fn size_for(op: &B) -> Option<Size> {
         B::PGLikeMatch | B::PGILikeMatch | B::PGNotLikeMatch | B::PGNotILikeMatch => Some(OF_TEXT),
         B::PGOverlap | B::AtArrow | B::ArrowAt | B::QuestionAnd | B::QuestionPipe => Some(OF_SET),
         _ => None,
-    }
-}
-
-/// What takes as long as a value is long, functions apart.
-fn is_long(expr: &Expr) -> bool {
-    use sqlparser::ast::DataType as T;
-    match expr {
-        Expr::Like { .. }
-        | Expr::ILike { .. }
-        | Expr::SimilarTo { .. }
-        | Expr::Overlay { .. }
-        | Expr::Trim { .. }
-        | Expr::Position { .. } => true,
-        Expr::Cast { data_type, .. } => !matches!(
-            data_type,
-            T::SmallInt(_)
-                | T::Int(_)
-                | T::Integer(_)
-                | T::BigInt(_)
-                | T::Int2(_)
-                | T::Int4(_)
-                | T::Int8(_)
-                | T::Numeric(_)
-                | T::Decimal(_)
-                | T::Float(_)
-                | T::Float4
-                | T::Float8
-                | T::Real
-                | T::DoublePrecision
-                | T::Bool
-                | T::Boolean
-                | T::Date
-                | T::Time(..)
-                | T::Timestamp(..)
-                | T::Interval { .. }
-                | T::Uuid
-        ),
-        Expr::Between { .. } | Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..) => true,
-        Expr::BinaryOp { left, op: B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq, right } => {
-            !is_given(left) && !is_given(right)
-        }
-        Expr::BinaryOp { op, .. } => {
-            use B::{
-                Arrow, AtAt, AtQuestion, HashArrow, HashLongArrow, HashMinus, LongArrow, PGRegexIMatch,
-                PGRegexMatch, PGRegexNotIMatch, PGRegexNotMatch, StringConcat,
-            };
-            let is_long = matches!(
-                op,
-                StringConcat
-                    | Arrow
-                    | LongArrow
-                    | HashArrow
-                    | HashLongArrow
-                    | HashMinus
-                    | AtAt
-                    | AtQuestion
-                    | PGRegexMatch
-                    | PGRegexIMatch
-                    | PGRegexNotMatch
-                    | PGRegexNotIMatch
-            );
-            is_long || size_for(op).is_some()
-        }
-        _ => false,
     }
 }
 

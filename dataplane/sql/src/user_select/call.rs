@@ -7,8 +7,11 @@ use sqlparser::ast::{
 };
 
 use super::allowed::functions::{
-    BOUNDED, GRAMMAR, IN_FROM, MAX_LENGTH, NOW, is_aggregate, is_allowed, is_long, makes_long, postgres_way,
+    BOUNDED, GRAMMAR, IN_FROM, MAX_LENGTH, NOW, is_aggregate, is_allowed, is_long, makes_long, multiplies,
+    postgres_way,
 };
+use super::bounded::counted::n_values;
+use super::conditions::column;
 use super::names::{parts, place, quote};
 use super::refusal::{Checked, Refusal};
 use super::walk::Walk;
@@ -92,13 +95,36 @@ impl Walk<'_> {
         self.aggregates += usize::from(is_of_rows);
         self.long_calls += match args {
             FunctionArguments::List(list) if ["greatest", "least", "nullif"].contains(&called.as_str()) => {
-                list.args.len()
+                list.args.iter().map(n_values_of).sum()
             }
             _ => usize::from(is_long(&called)),
         };
+        if ["max", "min"].contains(&called.as_str()) && over.is_none() && filter.is_none() {
+            *filter = self.look_for(args);
+        }
+        self.products += usize::from(multiplies(&called));
         self.has_made |= makes_long(&called);
         self.functions.insert(called.clone());
         Ok(called)
+    }
+
+    /// The filter of `min` or `max`, which PostgreSQL may turn into a condition that the argument is not NULL. It does so for none with a
+    /// filter.
+    fn look_for(&mut self, args: &FunctionArguments) -> Option<Box<Expr>> {
+        let column = match args {
+            FunctionArguments::List(list) => match list.args.as_slice() {
+                [FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))] => column(expr),
+                _ => None,
+            },
+            _ => None,
+        };
+        match column {
+            Some(column) => {
+                self.conditions.look_for(column);
+                None
+            }
+            None => Some(Box::new(Expr::Value(Value::Boolean(true).with_empty_span()))),
+        }
     }
 
     fn function_name(&mut self, name: &mut ObjectName, args: &FunctionArguments) -> Checked<String> {
@@ -208,6 +234,13 @@ impl Walk<'_> {
             }
         }
         Ok(())
+    }
+}
+
+fn n_values_of(arg: &FunctionArg) -> usize {
+    match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => n_values(expr),
+        _ => 1,
     }
 }
 

@@ -15,6 +15,7 @@ mod constant;
 mod tests;
 
 use super::call;
+use super::names::Relation;
 use constant::{is_of_plain_type, parameter};
 
 /// The type of a column, or what the domain is over.
@@ -24,6 +25,14 @@ pub struct ColumnType {
     pub is_enum: bool,
     /// A view works it out, which may raise.
     pub is_worked_out: bool,
+}
+
+/// A column as the text names it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Named {
+    /// What the text calls its table.
+    table: Option<String>,
+    column: String,
 }
 
 /// Which columns the conditions name, as far as they compare columns, and whether there are others.
@@ -40,50 +49,57 @@ pub(super) struct Conditions {
     /// Whichever column of the SELECT it is.
     means_each: bool,
     /// Columns of the SELECT that are columns of a table.
-    outputs: BTreeSet<String>,
+    outputs: BTreeSet<Named>,
     /// What the text calls columns of the SELECT.
     aliases: BTreeSet<String>,
     /// Names in an order or a group.
     terms: BTreeSet<String>,
-    /// Columns beside a constant, or in an order or a group.
-    compared: BTreeSet<String>,
+    /// Columns beside a constant, in an order or a group, or whose least or greatest value is looked for.
+    compared: BTreeSet<Named>,
     /// Columns beside each other.
-    joined: BTreeSet<String>,
+    joined: BTreeSet<Named>,
     /// Columns of two tables that become one.
     merged: BTreeSet<String>,
-    /// What the text calls its tables, which is also the name of a row.
-    tables: BTreeSet<String>,
+    /// What the text calls its tables, which is also the name of a row, and which of them are known.
+    tables: BTreeMap<String, Option<Relation>>,
     /// Parameters that stand beside a column, with whose type PostgreSQL reads them.
     beside: BTreeSet<String>,
     /// What a view works out, but for NULLs, is worked out before such a join.
     joins_outer: bool,
     /// All names that may be columns.
-    named: BTreeSet<String>,
+    named: BTreeSet<Named>,
     /// How often the text names each parameter.
     uses: BTreeMap<String, usize>,
 }
 
 impl Conditions {
-    /// Whether one may raise by what stands in a row. `types` of a name: those of the columns that it may be, none if it may be something else.
-    pub(super) fn may_raise(&self, types: impl Fn(&str) -> Vec<ColumnType>) -> bool {
-        let are = |names: &BTreeSet<String>, is_plain: fn(ColumnType) -> bool| {
-            names.iter().all(|name| {
-                let types = types(name);
-                !self.tables.contains(name) && !types.is_empty() && types.into_iter().all(is_plain)
-            })
+    /// Whether one may raise by what stands in a row. `types` of a name: those of the columns that it may be, of this table or of any; none if
+    /// it may be something else.
+    pub(super) fn may_raise(&self, types: impl Fn(Option<&Relation>, &str) -> Vec<ColumnType>) -> bool {
+        // PostgreSQL reads `a.f` as `f(a)` where this table has no such column
+        let types_of = |Named { table, column }: &Named| match table {
+            None if self.tables.contains_key(column) => Vec::new(),
+            None => types(None, column),
+            Some(table) => match self.tables.get(table) {
+                Some(Some(relation)) => types(Some(relation), column),
+                _ => Vec::new(),
+            },
         };
+        let types = |name: &String| types_of(&Named { table: None, column: name.clone() });
+        let is = |types: Vec<ColumnType>, is_plain: fn(ColumnType) -> bool| {
+            !types.is_empty() && types.into_iter().all(is_plain)
+        };
+        let are = |names: &BTreeSet<Named>, is_plain| names.iter().all(|name| is(types_of(name), is_plain));
         let are_equal = |name: &String| types(name).windows(2).all(|two| two[0] == two[1]);
         let is_term = |name: &String| {
             let types = types(name);
-            let is_named = self.aliases.contains(name) || !types.is_empty() && !self.tables.contains(name);
-            is_named && types.into_iter().all(is_compared_totally)
+            (self.aliases.contains(name) || !types.is_empty()) && types.into_iter().all(is_compared_totally)
         };
         let is_used_again = |parameter: &String| self.uses.get(parameter).is_some_and(|uses| 1 < *uses);
         // the row of a view is made of all that it works out
-        let is_worked_out = |name: &String| {
-            let types = types(name);
-            let is_row = self.tables.contains(name) || types.is_empty();
-            is_row || types.iter().any(|ty| ty.is_worked_out)
+        let is_worked_out = |name: &Named| {
+            let types = types_of(name);
+            types.is_empty() || types.iter().any(|ty| ty.is_worked_out)
         };
         self.others
             || self.joins_outer && (self.has_wildcard || self.named.iter().any(is_worked_out))
@@ -93,12 +109,21 @@ impl Conditions {
             || self.beside.iter().any(is_used_again)
             || !are(&self.compared, is_compared_totally)
             || !are(&self.joined, is_joined_totally)
-            || !are(&self.merged, is_joined_totally)
+            || !self.merged.iter().all(|name| is(types(name), is_joined_totally))
             || !self.merged.iter().all(are_equal)
     }
 
-    pub(super) fn name_table(&mut self, name: &str) {
-        self.tables.insert(name.to_owned());
+    /// What the text calls a table, or something else: `None`.
+    pub(super) fn name_table(&mut self, name: &str, relation: Option<&Relation>) {
+        let known = self.tables.entry(name.to_owned()).or_insert_with(|| relation.cloned());
+        if known.as_ref() != relation {
+            *known = None;
+        }
+    }
+
+    /// A name that may mean the row of a table.
+    pub(super) fn name_row(&mut self, name: &str) {
+        self.tables.entry(name.to_owned()).or_insert(None);
     }
 
     pub(super) fn use_parameter(&mut self, name: &str) {
@@ -109,8 +134,14 @@ impl Conditions {
         self.joins_outer = true;
     }
 
-    pub(super) fn name_column(&mut self, name: &str) {
-        self.named.insert(name.to_owned());
+    /// What may be a column.
+    pub(super) fn name_column(&mut self, expr: &Expr) {
+        self.named.extend(column(expr));
+    }
+
+    /// The argument of `min` or `max`: PostgreSQL may look for the row with the least or greatest value that is not NULL.
+    pub(super) fn look_for(&mut self, column: Named) {
+        self.compared.insert(column);
     }
 
     /// Of USING.
@@ -133,7 +164,7 @@ impl Conditions {
             self.aliases.insert(alias.value.clone());
         }
         match (column(expr), expr) {
-            (Some(name), _) => drop(self.outputs.insert(name.to_owned())),
+            (Some(name), _) => drop(self.outputs.insert(name)),
             (None, Expr::Value(_)) => {}
             (None, Expr::Function(function)) if is_aggregate_of_columns(function) => {}
             _ => self.may_output_raise = true,
@@ -152,7 +183,7 @@ impl Conditions {
             }
             Expr::Function(function) if is_aggregate_of_columns(function) => {}
             _ => match column(term) {
-                Some(name) => drop(self.compared.insert(name.to_owned())),
+                Some(name) => drop(self.compared.insert(name)),
                 None => self.other(),
             },
         }
@@ -205,7 +236,7 @@ impl Conditions {
             }
             Expr::Value(_) => {}
             _ => match column(expr) {
-                Some(name) => drop(self.compared.insert(name.to_owned())),
+                Some(name) => drop(self.compared.insert(name)),
                 None => self.other(),
             },
         }
@@ -225,7 +256,7 @@ impl Conditions {
         // PostgreSQL works it out for rows of the result, and a condition with one is tried on nothing else
         let is_aggregate = |expr: &Expr| matches!(expr, Expr::Function(it) if is_aggregate_of_columns(it));
         match (column(left), column(right)) {
-            (Some(left), Some(right)) => self.joined.extend([left, right].map(str::to_owned)),
+            (Some(left), Some(right)) => self.joined.extend([left, right]),
             (Some(column), None) if is_of_plain_type(right) => self.compare(column, right),
             (None, Some(column)) if is_of_plain_type(left) => self.compare(column, left),
             (None, None) if is_aggregate(left) && is_of_plain_type(right) => {}
@@ -234,8 +265,8 @@ impl Conditions {
         }
     }
 
-    fn compare(&mut self, column: &str, constant: &Expr) {
-        self.compared.insert(column.to_owned());
+    fn compare(&mut self, column: Named, constant: &Expr) {
+        self.compared.insert(column);
         if let Some(name) = parameter(constant) {
             // one that is written once may be compared several times: @x between a and b
             self.others |= !self.beside.insert(name.to_owned());
@@ -251,11 +282,15 @@ fn is_tuple(expr: &Expr) -> bool {
 }
 
 /// The name of a column. PostgreSQL may find a table of this name, or a function: which is why the types of columns are asked for.
-fn column(expr: &Expr) -> Option<&str> {
+pub(super) fn column(expr: &Expr) -> Option<Named> {
+    let name = |ident: &Ident| ident.value.clone();
     match expr {
         Expr::Nested(inner) => column(inner),
-        Expr::Identifier(Ident { value, .. }) => Some(value),
-        Expr::CompoundIdentifier(parts) => parts.last().map(|it| it.value.as_str()),
+        Expr::Identifier(column) => Some(Named { table: None, column: name(column) }),
+        Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+            [.., table, column] => Some(Named { table: Some(name(table)), column: name(column) }),
+            _ => None,
+        },
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ use sqlparser::ast::{
 
 use super::allowed::operators::{is_binary_allowed, is_unary_allowed};
 use super::allowed::types;
+use super::bounded::counted::n_values;
 use super::bounded::json_path::is_json_path;
 use super::call;
 use super::names::{column, parts, quote};
@@ -35,12 +36,14 @@ impl Walk<'_> {
         match expr {
             Expr::Identifier(ident) => {
                 self.at = TextPosition::from(ident.span).or(self.at);
-                quote(ident).map(|name| self.conditions.name_column(&name))
+                quote(ident)?;
+                self.conditions.name_column(expr);
+                Ok(())
             }
             Expr::CompoundIdentifier(parts) => {
                 self.at = parts.first().map(|it| TextPosition::from(it.span)).unwrap_or_default().or(self.at);
                 column(parts, self.rules)?;
-                parts.last().iter().for_each(|it| self.conditions.name_column(&it.value));
+                self.conditions.name_column(expr);
                 Ok(())
             }
             Expr::Value(_) => self.value(expr),
@@ -106,7 +109,7 @@ impl Walk<'_> {
             }
             Expr::Case { case_token: _, end_token: _, operand, conditions, else_result } => {
                 // each is compared with the operand
-                self.long_calls += operand.iter().map(|_| conditions.len()).sum::<usize>();
+                self.long_calls += operand.iter().map(|it| n_values(it) * conditions.len()).sum::<usize>();
                 self.exprs(operand.as_deref_mut())?;
                 for when in conditions {
                     self.exprs([&mut when.condition, &mut when.result])?;

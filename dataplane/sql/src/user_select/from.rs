@@ -7,7 +7,7 @@ use sqlparser::ast::{
 use sqlparser::parser::Parser;
 
 use super::allowed::functions::IN_FROM;
-use super::names::{parts, place, quote, relation};
+use super::names::{Relation, parts, place, quote, relation};
 use super::refusal::{Checked, Refusal, TextPosition};
 use super::stand_in;
 use super::walk::Walk;
@@ -45,6 +45,7 @@ impl Walk<'_> {
             JoinConstraint::On(expr) => self.condition(expr),
             JoinConstraint::Using(columns) => {
                 let at = self.at;
+                self.long_calls += columns.len();
                 for column in columns {
                     let names = parts(column, at)?;
                     names.iter().for_each(|name| self.conditions.join(name));
@@ -53,6 +54,7 @@ impl Walk<'_> {
             }
             JoinConstraint::UsingAlias(..) => self.refuse("join", "a USING clause has no alias here"),
             JoinConstraint::Natural => {
+                self.long_calls += self.columns_met;
                 self.conditions.other();
                 Ok(())
             }
@@ -124,11 +126,11 @@ impl Walk<'_> {
                 self.need(sample.is_none(), "sample", "TABLESAMPLE is not allowed")?;
                 self.query(subquery)?;
                 self.make_values();
-                self.optional_alias(alias.as_mut())
+                self.optional_alias(alias.as_mut(), None)
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 self.table_with_joins(table_with_joins)?;
-                self.optional_alias(alias.as_mut())
+                self.optional_alias(alias.as_mut(), None)
             }
             _ => self.refuse(
                 "from",
@@ -143,12 +145,13 @@ impl Walk<'_> {
         let parts = parts(name, at)?;
         let found = relation(&parts, self.rules, at)?;
         let is_cte = found.schema.is_none() && self.ctes.iter().flatten().any(|cte| *cte == found.name);
-        self.optional_alias(alias.as_mut())?;
+        self.optional_alias(alias.as_mut(), (!is_cte).then_some(&found))?;
         if is_cte {
             self.make_values();
             return Ok(());
         }
         if alias.is_none() {
+            self.conditions.name_table(&found.name, Some(&found));
             let name = Ident::with_quote('"', &found.name);
             *alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
         }
@@ -184,7 +187,7 @@ impl Walk<'_> {
             at: None,
         });
         inner.explicit = true;
-        self.alias(&mut inner)?;
+        self.alias(&mut inner, None)?;
         let ordinality = if ordinality { " WITH ORDINALITY" } else { "" };
         let text =
             format!("SELECT * FROM LATERAL (SELECT * FROM {call}{ordinality} {inner}) AS {}", inner.name);
@@ -207,11 +210,12 @@ impl Walk<'_> {
         }
     }
 
-    fn optional_alias(&mut self, alias: Option<&mut TableAlias>) -> Checked {
-        alias.map_or(Ok(()), |alias| self.alias(alias).map(|_| ()))
+    fn optional_alias(&mut self, alias: Option<&mut TableAlias>, of: Option<&Relation>) -> Checked {
+        alias.map_or(Ok(()), |alias| self.alias(alias, of).map(|_| ()))
     }
 
-    pub(super) fn alias(&mut self, alias: &mut TableAlias) -> Checked<String> {
+    /// `of`: the table that it is another name of.
+    pub(super) fn alias(&mut self, alias: &mut TableAlias, of: Option<&Relation>) -> Checked<String> {
         let TableAlias { explicit: _, name, columns, at } = alias;
         self.at = TextPosition::from(name.span).or(self.at);
         self.need(at.is_none(), "alias", "AT is not PostgreSQL")?;
@@ -223,7 +227,7 @@ impl Walk<'_> {
             }
         }
         let given = quote(name)?;
-        self.conditions.name_table(&given);
+        self.conditions.name_table(&given, of);
         Ok(given)
     }
 

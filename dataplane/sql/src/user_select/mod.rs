@@ -115,16 +115,17 @@ impl UserSelect {
     }
 
     /// Whether a condition may raise by what stands in a row: an error would tell of rows that a view hides, if it were tried before the
-    /// view's own conditions. `types` of a name: those of the columns that it may be, none if it may be something else.
+    /// view's own conditions. `types` of a name: those of the columns that it may be, of this table or of any; none if it may be something
+    /// else.
     #[must_use]
-    pub fn may_raise(&self, types: impl Fn(&str) -> Vec<ColumnType>) -> bool {
+    pub fn may_raise(&self, types: impl Fn(Option<&Relation>, &str) -> Vec<ColumnType>) -> bool {
         self.conditions.may_raise(types)
     }
 
     pub(crate) fn new(text: StandIns, parameters: Vec<String>, walk: Walk<'_>) -> UserSelect {
         let Walk { mut conditions, relations, functions, operators, types, short, json_paths, .. } = walk;
         // a name may mean the row of a table
-        relations.iter().for_each(|relation| conditions.name_table(&relation.name));
+        relations.iter().for_each(|relation| conditions.name_row(&relation.name));
         let given = |n| {
             let name = format!("${n}");
             Given { max_bytes: short.get(&name).copied(), is_json_path: json_paths.contains(&name) }

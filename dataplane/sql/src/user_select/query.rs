@@ -95,7 +95,7 @@ impl Walk<'_> {
     }
 
     fn name_cte(&mut self, cte: &mut Cte) -> Checked {
-        let name = self.alias(&mut cte.alias)?;
+        let name = self.alias(&mut cte.alias, None)?;
         if name.starts_with("pg_") {
             return self.refuse(
                 "catalog",
@@ -196,6 +196,7 @@ impl Walk<'_> {
             self.exprs(&mut *exprs)?;
             exprs.iter().for_each(|term| self.conditions.term(term));
         }
+        self.columns_met += projection.len();
         projection.iter_mut().try_for_each(|item| self.item(item))?;
         if *distinct == Some(Distinct::Distinct) {
             self.conditions.each_output();

@@ -43,8 +43,12 @@ pub(crate) struct Walk<'a> {
     pub(super) makes_values: bool,
     /// What is looked for and counts as short, beside what is stored and beside what the statement makes, in hundredths of what one may have.
     pub(super) shares: [usize; 2],
-    /// How many functions and operators there are that take as long as a value is long.
+    /// How many functions, operators and comparisons there are that take as long as a value is long.
     pub(super) long_calls: usize,
+    /// How many products and the like there are, which take longer than decimals are long.
+    pub(super) products: usize,
+    /// How many columns the SELECTs that were met have.
+    pub(super) columns_met: usize,
     /// A value may be longer than all that are stored.
     pub(super) has_made: bool,
     /// How many aggregates, window functions and functions that give rows were met in the query that is walked.
@@ -54,6 +58,8 @@ pub(crate) struct Walk<'a> {
 
 /// PostgreSQL looks up between rows, and not between the values of one.
 const MAX_LONG_CALLS: usize = 300;
+/// Of two decimals of 131,000 digits a remainder takes PostgreSQL a tenth of a second.
+const MAX_PRODUCTS: usize = 200;
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(rules: Rules, for_json: Option<ForJson<'a>>) -> Walk<'a> {
@@ -72,6 +78,8 @@ impl<'a> Walk<'a> {
             makes_values: false,
             shares: [0; 2],
             long_calls: 0,
+            products: 0,
+            columns_met: 0,
             has_made: false,
             aggregates: 0,
             conditions: Conditions::default(),
@@ -83,7 +91,9 @@ impl<'a> Walk<'a> {
         self.query(query)?;
         let message = "a cast to jsonpath stands beside the document that the path is of, or is an argument of a function";
         self.need(self.n_json_paths == 0, "type", message)?;
-        let message = "a query that makes values of rows or reads from sub-selects has at most 300 casts, operators and functions of texts, JSON and arrays";
+        let message = "a query has at most 200 products, quotients, remainders and powers: cast one side to float8 or integer where that is enough";
+        self.need(self.products <= MAX_PRODUCTS, "length", message)?;
+        let message = "a query that makes values of rows or reads from sub-selects has at most 300 casts, comparisons, operators and functions of texts, JSON and arrays";
         self.need(!self.has_made || self.long_calls <= MAX_LONG_CALLS, "length", message)
     }
 

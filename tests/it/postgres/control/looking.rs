@@ -218,7 +218,8 @@ async fn a_role_that_is_dropped_during_a_look_has_its_name_in_it() {
     execute(&mut admin, "create role passing in role datalake_user").await;
     // the look has its snapshot when it waits for this lock
     execute(&mut admin, "begin; lock table pg_db_role_setting").await;
-    let waits = "select from pg_stat_activity where wait_event_type = 'Lock'";
+    let waits =
+        "select from pg_stat_activity where wait_event_type = 'Lock' and backend_type = 'client backend'";
     let dropped = async {
         until("a look that waits", async || (rows(&mut watching, waits).await.len() == 1).then_some(()))
             .await;

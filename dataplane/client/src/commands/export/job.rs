@@ -13,6 +13,8 @@ use crate::http::problem::Problem;
 pub(super) struct Job {
     pub(super) id: String,
     pub(super) status: String,
+    /// What the file is called where it is downloaded.
+    pub(super) file: Option<String>,
     pub(super) queue_position: Option<u64>,
     pub(super) rows: Option<u64>,
     pub(super) bytes: Option<u64>,

@@ -24,9 +24,9 @@ impl Progress {
     /// Of a job that waits or runs.
     pub(super) fn job(&self, job: &Job) {
         self.0.set_message(message(job));
-        match job.progress.filter(|share| (0.0..=1.0).contains(share)) {
+        match job.progress.filter(|share| 0.0 < *share && *share <= 1.0) {
             Some(share) => {
-                self.style("{spinner} [{bar:30}] {percent}%  {msg}  {eta} left");
+                self.style("{spinner} [{wide_bar}] {percent}%  {msg}  {eta} left");
                 self.0.set_length(STEPS);
                 self.0.set_position(steps(share));
             }
@@ -40,7 +40,7 @@ impl Progress {
         match total {
             Some(total) => {
                 self.0.set_length(total);
-                self.style("{spinner} [{bar:30}] {decimal_bytes}/{decimal_total_bytes}  {decimal_bytes_per_sec}  {eta} left");
+                self.style("{spinner} [{wide_bar}] {decimal_bytes}/{decimal_total_bytes}  {decimal_bytes_per_sec}  {eta} left");
             }
             None => self.style("{spinner} {msg}  {decimal_bytes}  {decimal_bytes_per_sec}"),
         }

@@ -36,6 +36,35 @@ pub(super) fn start(flags: &ExportFlags) -> Result<Request, String> {
     Ok(Request::post("/api/ddl/exports".to_owned(), Some(body)))
 }
 
+/// Why nothing is to be started: bytes for a terminal, or a name that promises what the file is not.
+pub(super) fn fits(flags: &ExportFlags, file: &Path, is_terminal: bool) -> Result<(), String> {
+    let (of_name, packed) = of_name(file);
+    let (format, compression) = (flags.format.or(of_name), flags.compression.or(packed));
+    let is_packed = compression.is_some_and(|it| it != Compression::None);
+    if is_terminal && file == Path::new("-") && (format == Some(FileFormat::Parquet) || is_packed) {
+        return Err("such a file is not for a terminal: name a FILE, or redirect standard output".to_owned());
+    }
+    if of_name == Some(FileFormat::Parquet) && packed.is_some() {
+        return Err(
+            "Parquet is compressed within: leave the second ending out, and give --compression gzip or zstd"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// `made`: what the server calls the file, whose endings tell what it is.
+pub(super) fn is_that_file(file: &Path, made: Option<&str>) -> Result<(), String> {
+    let Some(made) = made else { return Ok(()) };
+    let (named, is) = (of_name(file), of_name(Path::new(made)));
+    match named.0.is_none() || named == is {
+        true => Ok(()),
+        false => {
+            Err(format!("the file of this export is {made}, and {} names another format", file.display()))
+        }
+    }
+}
+
 /// What the ending of a file's name says: `orders.csv.gz` is compressed CSV.
 fn of_name(file: &Path) -> (Option<FileFormat>, Option<Compression>) {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_lowercase();
@@ -136,6 +165,34 @@ mod tests {
         assert_eq!(members(&["t", "-o", "t.csv"]), (json!("csv"), Some(json!("none"))));
         assert_eq!(members(&["t", "-o", "t.csv", "--format", "jsonl"]).0, json!("jsonl"));
         body(&["t", "-o", "t"]).expect_err("no format");
+    }
+
+    #[test]
+    fn a_name_promises_what_the_file_is() {
+        let fits = |line: &[&str], is_terminal| {
+            let flags = Line::parse_from([&["export", "t"], line].concat()).flags;
+            let file = flags.output.clone().expect("a file");
+            fits(&flags, &file, is_terminal).is_ok()
+        };
+        assert!(fits(&["-o", "t.csv.gz"], true) && fits(&["-o", "-", "--format", "csv"], true));
+        assert!(!fits(&["-o", "t.parquet.gz"], false));
+        assert!(
+            !fits(&["-o", "-", "--format", "parquet"], true)
+                && fits(&["-o", "-", "--format", "parquet"], false)
+        );
+        assert!(!fits(&["-o", "-", "--format", "csv", "--compression", "zstd"], true));
+        let is_that = |file: &str, made| is_that_file(Path::new(file), made).is_ok();
+        assert!(
+            is_that("a.CSV", Some("orders.csv"))
+                && is_that("a", Some("orders.csv"))
+                && is_that("a.csv", None)
+        );
+        assert!(
+            is_that("a.parquet", Some("query.parquet")) && is_that("a.ndjson.gz", Some("query.jsonl.gz"))
+        );
+        for (file, made) in [("a.parquet", "a.csv"), ("a.csv.gz", "a.csv"), ("a.csv", "a.csv.zst")] {
+            assert!(!is_that(file, Some(made)), "{file} {made}");
+        }
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn header(text: &str) -> Result<(String, String), String> {
 /// A JSON object from a file.
 pub(super) fn file(path: &Path) -> Result<Value, Failure> {
     let text = read_file(path)?;
-    let wrong = |why: String| Failure::Usage(format!("{} is not {why}", file_name(path)));
+    let wrong = |why: String| Failure::Usage(format!("{} is not {why}", file_name(path, "standard input")));
     match serde_json::from_str(&text).map_err(|error| wrong(format!("JSON: {error}")))? {
         body @ Value::Object(_) => Ok(body),
         _ => Err(wrong("a JSON object".to_owned())),

@@ -42,7 +42,7 @@ pub(in crate::commands) struct ReplayFlags {
 #[derive(Debug, Clone, Args)]
 pub(in crate::commands) struct PageFlags {
     #[command(flatten)]
-    id: Id,
+    pub(super) id: Id,
     /// At most so many
     #[arg(long, value_name = "N")]
     limit: Option<u32>,

@@ -54,6 +54,8 @@ impl Shared {
             ("quote_all_identifiers", "off"),
             ("transform_null_equals", "off"),
             ("row_security", "on"),
+            // a plan for any value works out none before it reads rows, and an error would tell of one
+            ("plan_cache_mode", "auto"),
             ("default_transaction_read_only", "off"),
             ("default_transaction_isolation", "read committed"),
             ("role", role),

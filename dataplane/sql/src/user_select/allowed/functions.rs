@@ -206,6 +206,12 @@ const ARRAYS: &[&str] = &[
     "array_upper",
     "cardinality",
     "trim_array",
+    "daterange",
+    "int4range",
+    "int8range",
+    "numrange",
+    "tsrange",
+    "tstzrange",
     "isempty",
     "lower_inc",
     "lower_inf",
@@ -309,6 +315,23 @@ pub(in crate::user_select) fn is_aggregate(name: &str) -> bool {
 /// Its time grows with the length of a value.
 pub(in crate::user_select) fn is_long(name: &str) -> bool {
     [TEXT, JSON, ARRAYS, TEXT_SEARCH].iter().any(|list| list.contains(&name))
+}
+
+/// It multiplies or divides decimals without looking up.
+pub(in crate::user_select) fn multiplies(name: &str) -> bool {
+    const MULTIPLY: &[&str] = &[
+        "div",
+        "gcd",
+        "lcm",
+        "mod",
+        "stddev",
+        "stddev_pop",
+        "stddev_samp",
+        "var_pop",
+        "var_samp",
+        "variance",
+    ];
+    MULTIPLY.contains(&name)
 }
 
 /// It makes one value of those of all rows.
