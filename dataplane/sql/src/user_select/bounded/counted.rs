@@ -56,24 +56,29 @@ fn has_few_digits(expr: &Expr) -> bool {
             _ => false,
         },
         Expr::Extract { .. } | Expr::Interval(_) => true,
-        Expr::Cast { data_type, .. } => matches!(
-            data_type,
-            T::SmallInt(_)
-                | T::Int(_)
-                | T::Integer(_)
-                | T::BigInt(_)
-                | T::Int2(_)
-                | T::Int4(_)
-                | T::Int8(_)
-                | T::Float(_)
-                | T::Float4
-                | T::Float8
-                | T::Real
-                | T::DoublePrecision
-                | T::Interval { .. }
-        ),
+        Expr::Cast { data_type, .. } => is_small(data_type),
         _ => false,
     }
+}
+
+/// A number of few digits, or an interval.
+fn is_small(ty: &T) -> bool {
+    matches!(
+        ty,
+        T::SmallInt(_)
+            | T::Int(_)
+            | T::Integer(_)
+            | T::BigInt(_)
+            | T::Int2(_)
+            | T::Int4(_)
+            | T::Int8(_)
+            | T::Float(_)
+            | T::Float4
+            | T::Float8
+            | T::Real
+            | T::DoublePrecision
+            | T::Interval { .. }
+    )
 }
 
 /// What takes as long as a value is long, functions and comparisons apart.
@@ -85,30 +90,20 @@ fn is_long(expr: &Expr) -> bool {
         | Expr::Overlay { .. }
         | Expr::Trim { .. }
         | Expr::Position { .. } => true,
-        Expr::Cast { data_type, .. } => !matches!(
-            data_type,
-            T::SmallInt(_)
-                | T::Int(_)
-                | T::Integer(_)
-                | T::BigInt(_)
-                | T::Int2(_)
-                | T::Int4(_)
-                | T::Int8(_)
-                | T::Numeric(_)
-                | T::Decimal(_)
-                | T::Float(_)
-                | T::Float4
-                | T::Float8
-                | T::Real
-                | T::DoublePrecision
-                | T::Bool
-                | T::Boolean
-                | T::Date
-                | T::Time(..)
-                | T::Timestamp(..)
-                | T::Interval { .. }
-                | T::Uuid
-        ),
+        Expr::Cast { data_type, .. } => {
+            let is_of_few_parts = matches!(
+                data_type,
+                T::Numeric(_)
+                    | T::Decimal(_)
+                    | T::Bool
+                    | T::Boolean
+                    | T::Date
+                    | T::Time(..)
+                    | T::Timestamp(..)
+                    | T::Uuid
+            );
+            !is_small(data_type) && !is_of_few_parts
+        }
         Expr::BinaryOp { op, .. } => {
             use B::{
                 Arrow, AtAt, AtQuestion, HashArrow, HashLongArrow, HashMinus, LongArrow, PGRegexIMatch,
