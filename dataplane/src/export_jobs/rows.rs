@@ -171,7 +171,7 @@ pub(super) fn check_of(caller: &Caller, context: &KeyContext) -> Ask {
     Ask { watched: Some(context.snapshot.watched.clone()), ..context.check(&caller.credential) }
 }
 
-/// Whether the export could run as this key: PostgreSQL parses and plans its statement, and reads no row.
+/// Whether the export could run as this key: PostgreSQL reads its values and plans its statement, and reads no row.
 ///
 /// # Errors
 /// What is wrong with the request.
@@ -200,8 +200,8 @@ impl Attempt for Check<'_> {
         let typing = ExportTyping::new(tenant, context, statement.clone(), Wanted::Rows(format));
         let limit = Duration::from_millis(context.snapshot.catalog.limits.statement_timeout_ms.into());
         let query = statement.query(context, limit, Arc::new(typing));
-        let prepared = caller.tenant.queries.prepare(check_of(caller, context), query).await;
-        prepared.map(|_| ()).map_err(|failure| statement.failed(caller, context, failure))
+        let bound = caller.tenant.queries.bind(check_of(caller, context), query).await;
+        bound.map_err(|failure| statement.failed(caller, context, failure))
     }
 }
 

@@ -116,6 +116,18 @@ async fn each_class_of_failure_has_its_code_and_names_a_remedy() {
         let said = desk.fails(key, arguments).await;
         assert!(said.starts_with(expected), "{arguments:?}:\n{said}\n{expected}");
     }
+    let tls = desk.world.url().replace("http://", "https://");
+    for (arguments, says) in [
+        (&["query", "select @x::int as a"][..], "\n  a value is given with -p NAME=VALUE"),
+        (&["tail", "orders", "--since", "xyz"], "\n  a cursor is given with --since"),
+        (&["export", "--resume", "01JDGX", "-o", "x.csv"], "\n  `rowgate exports` prints that list"),
+        (&["exports", "cancel", "01JDGX"], "\n  `rowgate exports` prints that list"),
+        (&["export", "orders", "-o", "o.parquet.gz"], "2 error: Parquet is compressed within: "),
+        (&["whoami", "--retries", "0", "--url", &tls], "it does not speak TLS; write http://"),
+    ] {
+        let said = desk.fails("all", arguments).await;
+        assert!(said.contains(says), "{arguments:?}:\n{said}");
+    }
     let mut full = desk.command("all", &["get", "orders"]);
     let device = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
     let output = full.stdout(Stdio::from(device)).stderr(Stdio::piped()).spawn().expect("it was built");

@@ -21,6 +21,12 @@ async fn what_cannot_be_exported_is_refused_at_once_and_says_what_to_change() {
         (json!({"entity": "notes", "format": "csv", "filter": "id eq"}), 400, "InvalidFilter", ""),
         (json!({"entity": "notes", "format": "csv", "filter": "id eq 'x'"}), 400, "InvalidFilter", "bigint"),
         (
+            json!({"entity": "kinds", "format": "csv", "filter": "m eq 'fair'"}),
+            400,
+            "InvalidValue",
+            "does not fit its field",
+        ),
+        (
             json!({"entity": "notes", "format": "csv", "orderby": "id up"}),
             400,
             "InvalidOrderBy",

@@ -70,6 +70,10 @@ pub(crate) async fn run(flags: QueryFlags, context: &mut Context) -> Result<(), 
 /// A shell takes the quotes of `-p id="7"` away.
 pub(super) fn hinted(failure: Failure, parameters: &[Parameter]) -> Failure {
     failure.hinted(|problem| {
+        let is_missing = |text: &String| text.contains("to parameters");
+        if is_missing(&problem.message) || problem.details.iter().any(is_missing) {
+            return Some("a value is given with -p NAME=VALUE".to_owned());
+        }
         let named = |parameter: &&Parameter| {
             let name = format!("the parameter {:?} ", parameter.name());
             problem.message.starts_with(&name) && problem.message.contains("double quotes")

@@ -76,6 +76,11 @@ pub(crate) async fn run(flags: TailFlags, context: &mut Context) -> Result<(), F
         () = reader_left() => Err(Failure::OutputClosed),
         () = interrupted() => Err(Failure::Interrupted(None)),
     };
+    let end = end.map_err(|failure: Failure| {
+        failure.hinted(|problem| {
+            (problem.code == "InvalidCursor").then(|| "a cursor is given with --since".to_owned())
+        })
+    });
     match (end, follower.cursor) {
         (Err(Failure::Interrupted(_)), Some(cursor)) => {
             Err(Failure::Interrupted(Some(format!("stopped; --since {cursor} goes on from here"))))

@@ -288,6 +288,11 @@ fn unreachable(base: &Base, target: &Target, error: &hyper_util::client::legacy:
         cause = Some(next);
     }
     let why = cause.map_or_else(|| error.to_string(), ToString::to_string);
+    // as rustls says that the answer is none of TLS
+    let why = match why.contains("InvalidContentType") {
+        true => "it does not speak TLS; write http:// if that is meant".to_owned(),
+        false => why,
+    };
     let server = if target.is_ours { base.to_string() } else { origin(&target.url) };
     match error.is_connect() {
         true => format!("cannot connect to {server}: {why}"),

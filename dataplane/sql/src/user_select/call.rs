@@ -93,13 +93,14 @@ impl Walk<'_> {
         }
         let is_of_rows = over.is_some() || is_aggregate(&called) || IN_FROM.contains(&called.as_str());
         self.aggregates += usize::from(is_of_rows);
+        let compares = ["max", "min"].contains(&called.as_str());
         self.long_calls += match args {
             FunctionArguments::List(list) if ["greatest", "least", "nullif"].contains(&called.as_str()) => {
                 list.args.iter().map(n_values_of).sum()
             }
-            _ => usize::from(is_long(&called)),
+            _ => usize::from(is_long(&called) || compares),
         };
-        if ["max", "min"].contains(&called.as_str()) && over.is_none() && filter.is_none() {
+        if compares && over.is_none() && filter.is_none() {
             *filter = self.look_for(args);
         }
         self.products += usize::from(multiplies(&called));

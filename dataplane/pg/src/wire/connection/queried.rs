@@ -29,8 +29,10 @@ pub(in crate::wire) struct Queried {
 /// What is done with a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::wire) enum Step {
-    /// PostgreSQL resolves its names, checks the rights and plans it. No row is read.
+    /// PostgreSQL resolves its names, checks the rights and plans it, with NULL for every value. No row is read.
     Prepare,
+    /// As [`Step::Prepare`], with the values.
+    Bind,
     Run,
 }
 
@@ -157,7 +159,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let written = self.say(|out| run((query, step), binds, &collected.formats, out)).await;
         written.map_err(|stop| (stop, Part::Data))?;
         let bound = self.expect(backend::BIND_COMPLETE_TAG).await.map(drop);
-        if bound.is_err() || step == Step::Prepare {
+        if bound.is_err() || step != Step::Run {
             let bound = self.unless_broken(bound, Part::DataBind).await?;
             return Ok(bound.map(|()| (collected.outcome(), true)));
         }
@@ -252,17 +254,17 @@ fn begin(query: &Query, out: &mut BytesMut) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what binds the values, each NULL where the statement is only prepared, and what runs it.
+/// Writes what binds the values, and what runs it, as far as the step goes.
 fn run(
     (query, step): (&Query, Step),
     binds: &[Bind],
     formats: &[Format],
     out: &mut BytesMut,
 ) -> io::Result<()> {
-    let is_run = step == Step::Run;
-    let values = binds.iter().map(|bind| (code(bind.format), bind.value.as_deref().filter(|_| is_run)));
+    let has_values = step != Step::Prepare;
+    let values = binds.iter().map(|bind| (code(bind.format), bind.value.as_deref().filter(|_| has_values)));
     batch::bind("", values, formats.iter().map(|format| code(*format)), out)?;
-    if is_run {
+    if step == Step::Run {
         // One more than is taken says whether there are more.
         let n_rows = query.values.max_rows().saturating_add(1);
         frontend::execute("", i32::try_from(n_rows).unwrap_or(i32::MAX), out)?;

@@ -166,6 +166,11 @@ impl Queries {
         self.ask(check, query, Step::Prepare).await.map(|outcome| outcome.columns)
     }
 
+    /// As [`Queries::prepare`], with the values: one that its type does not take is refused.
+    pub async fn bind(&self, check: Ask, query: Query) -> Result<(), QueryFailure> {
+        self.ask(check, query, Step::Bind).await.map(|_| ())
+    }
+
     async fn ask(&self, check: Ask, query: Query, step: Step) -> Result<QueryOutcome, QueryFailure> {
         let limit = query.limit;
         self.key_statements.run(check, Asked { query, step }, limit).await
