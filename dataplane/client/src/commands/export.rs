@@ -108,12 +108,14 @@ pub(crate) async fn run(flags: ExportFlags, context: &mut Context) -> Result<(),
         notice(&format!("started; `{command}` waits for it and downloads the file"));
         return Ok(());
     };
-    if let Some(id) = &flags.resume {
-        let job = Job::of(api.json(&Request::get(exports::path(id))).await.map_err(exports::listed)?.value)?;
-        request::is_that_file(&file, job.file.as_deref()).map_err(Failure::Usage)?;
-    } else {
-        request::fits(&flags, &file, context.output.is_terminal).map_err(Failure::Usage)?;
+    match &flags.resume {
+        Some(id) => {
+            let job = api.json(&Request::get(exports::path(id))).await.map_err(exports::listed)?;
+            request::is_that_file(&file, Job::of(job.value)?.file.as_deref())
+        }
+        None => request::fits(&flags, &file, context.output.is_terminal),
     }
+    .map_err(Failure::Usage)?;
     let mut part = Part::open(&file, flags.resume.as_deref())?;
     let id = match &flags.resume {
         Some(id) => id.clone(),

@@ -22,6 +22,15 @@ const BY_NAME: &[&str] = &[
     "daterange",
 ];
 
+/// A whole number of at most 8 bytes.
+pub(in crate::user_select) fn is_integer(ty: &DataType) -> bool {
+    use DataType as T;
+    matches!(
+        ty,
+        T::SmallInt(_) | T::Int(_) | T::Integer(_) | T::BigInt(_) | T::Int2(_) | T::Int4(_) | T::Int8(_)
+    )
+}
+
 /// The name as it is reported, where the type is allowed.
 pub(in crate::user_select) fn check(ty: &mut DataType, at: TextPosition) -> Checked<String> {
     use DataType as T;

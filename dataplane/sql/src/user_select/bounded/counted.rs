@@ -4,6 +4,7 @@ use sqlparser::ast::{BinaryOperator as B, DataType as T, Expr, InTarget, Value};
 
 use super::given::is_given;
 use super::size_for;
+use crate::user_select::allowed::types::is_integer;
 
 /// How many values of any length it goes through, functions apart.
 pub(super) fn n_long(expr: &Expr) -> usize {
@@ -63,22 +64,8 @@ fn has_few_digits(expr: &Expr) -> bool {
 
 /// A number of few digits, or an interval.
 fn is_small(ty: &T) -> bool {
-    matches!(
-        ty,
-        T::SmallInt(_)
-            | T::Int(_)
-            | T::Integer(_)
-            | T::BigInt(_)
-            | T::Int2(_)
-            | T::Int4(_)
-            | T::Int8(_)
-            | T::Float(_)
-            | T::Float4
-            | T::Float8
-            | T::Real
-            | T::DoublePrecision
-            | T::Interval { .. }
-    )
+    let is_float = matches!(ty, T::Float(_) | T::Float4 | T::Float8 | T::Real | T::DoublePrecision);
+    is_integer(ty) || is_float || matches!(ty, T::Interval { .. })
 }
 
 /// What takes as long as a value is long, functions and comparisons apart.

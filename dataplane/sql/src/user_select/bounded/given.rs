@@ -5,6 +5,7 @@ use sqlparser::ast::{
     FunctionArguments, TypedString, Value,
 };
 
+use crate::user_select::allowed::types::is_integer;
 use crate::user_select::call;
 
 /// Those that may give an array.
@@ -204,10 +205,7 @@ fn makes_longer(ty: &DataType) -> bool {
     match ty {
         T::Array(ArrayElemTypeDef::SquareBracket(element, _)) => makes_longer(element),
         T::Text | T::Varchar(_) | T::Uuid | T::JSON | T::JSONB | T::Bytea => false,
-        T::SmallInt(_) | T::Int(_) | T::Integer(_) | T::BigInt(_) | T::Int2(_) | T::Int4(_) | T::Int8(_) => {
-            false
-        }
-        _ => true,
+        _ => !is_integer(ty),
     }
 }
 

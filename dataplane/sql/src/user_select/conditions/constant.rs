@@ -6,6 +6,7 @@ use sqlparser::ast::{
 };
 
 use crate::user_select::allowed::functions::NOW;
+use crate::user_select::allowed::types::is_integer;
 use crate::user_select::call;
 
 pub(super) fn is_of_plain_type(expr: &Expr) -> bool {
@@ -54,16 +55,9 @@ fn is_small(span: &Interval) -> bool {
 
 fn is_plain(ty: &DataType) -> bool {
     use DataType as T;
-    matches!(
+    let is_other = matches!(
         ty,
-        T::SmallInt(_)
-            | T::Int(_)
-            | T::Integer(_)
-            | T::BigInt(_)
-            | T::Int2(_)
-            | T::Int4(_)
-            | T::Int8(_)
-            | T::Numeric(_)
+        T::Numeric(_)
             | T::Decimal(_)
             | T::Dec(_)
             | T::Bool
@@ -75,7 +69,8 @@ fn is_plain(ty: &DataType) -> bool {
             | T::Interval { .. }
             | T::Text
             | T::Varchar(_)
-    )
+    );
+    is_integer(ty) || is_other
 }
 
 fn is_now(function: &Function) -> bool {
