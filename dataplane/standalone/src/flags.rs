@@ -43,7 +43,7 @@ pub struct StandaloneFlags {
     #[arg(long, env = "ROWGATE_PREPARE", value_name = "FILE")]
     pub prepare: Option<PathBuf>,
     /// Interval at which everything is compared with the database even if no manifest changed [default: 25]
-    #[arg(long, alias = "resync_seconds-seconds", env = "ROWGATE_RESYNC_SECONDS", value_name = "SECONDS")]
+    #[arg(long, alias = "relook-seconds", env = "ROWGATE_RESYNC_SECONDS", value_name = "SECONDS")]
     pub resync_seconds: Option<String>,
     /// URL at which clients reach the API, for status.endpoints [default: the address of --listen] [example: `https://api.example.com`]
     #[arg(long, env = "ROWGATE_API_URL", value_name = "URL")]
@@ -164,7 +164,23 @@ impl StandaloneFlags {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        flags: StandaloneFlags,
+    }
+
+    #[test]
+    fn a_flag_is_taken_by_its_name_of_before() {
+        for name in ["--resync-seconds", "--relook-seconds"] {
+            let given = Program::try_parse_from(["program", "--manifests", "m", name, "7"]);
+            assert_eq!(given.expect("a flag").flags.resync_seconds.as_deref(), Some("7"));
+        }
+    }
 
     #[test]
     fn all_mistakes_are_reported_at_once() {
