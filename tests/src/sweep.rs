@@ -11,6 +11,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use parking_lot::Mutex;
 use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
@@ -25,6 +26,12 @@ const SECRET_LEN: usize = 43;
 const ROOT_LEN: usize = 64;
 /// How each of our tokens begins: `{"alg":"EdDSA",` in base 64.
 const TOKEN: &str = "eyJhbGciOiJFZERTQSIs";
+/// What stands before the other characters of a key string.
+const KEY: &str = "dlk_";
+
+/// The tests themselves are not optimised, and answers have up to 32 MiB: where keys and tokens begin is found by a library.
+static BEGINNINGS: LazyLock<AhoCorasick> =
+    LazyLock::new(|| AhoCorasick::new([KEY, TOKEN]).expect("two texts"));
 
 static KNOWN: LazyLock<Mutex<Secrets>> = LazyLock::new(Mutex::default);
 
@@ -44,7 +51,7 @@ fn known<T>(work: impl FnOnce(&mut Secrets) -> T) -> T {
 
 /// Remembers a key string, a password or a root in hex that no state folder holds, or not for long.
 pub fn remember(secret: &str) {
-    let secret = key_at(secret, secret.find("dlk_").unwrap_or(secret.len())).unwrap_or(secret);
+    let secret = key_at(secret, secret.find(KEY).unwrap_or(secret.len())).unwrap_or(secret);
     assert!([SECRET_LEN, ROOT_LEN].contains(&secret.len()), "a secret of another length would not be found");
     known(|it| it.secrets.insert(secret.to_owned()));
 }
@@ -125,7 +132,7 @@ fn read(path: &Path) -> String {
 fn secrets_of(state: &Path, labels: &BTreeSet<String>, derived: &mut HashSet<String>) -> Vec<String> {
     let mut secrets = Vec::new();
     for text in all_below(&state.join("secrets")).iter().map(|path| read(path)) {
-        secrets.extend(text.match_indices("dlk_").filter_map(|(at, _)| key_at(&text, at)).map(str::to_owned));
+        secrets.extend(text.match_indices(KEY).filter_map(|(at, _)| key_at(&text, at)).map(str::to_owned));
     }
     let roles = roles(state);
     for name in ["operator.root", "dataplane.root", "superuser.root"] {
@@ -180,22 +187,23 @@ fn leaks(text: &str, secrets: &HashSet<String>, shows_keys: bool) -> Vec<String>
         let line = text[start..at].lines().next_back().unwrap_or_default();
         leaks.push(format!("{what} after {line:?}"));
     };
-    for (at, _) in text.match_indices("dlk_") {
-        if !shows_keys && key_at(text, at).is_some() {
-            leak("a key", at);
-        }
-    }
-    for (at, _) in text.match_indices(TOKEN) {
-        if is_token(&text[at..]) {
+    for found in BEGINNINGS.find_iter(text) {
+        let at = found.start();
+        if text[at..].starts_with(KEY) {
+            if !shows_keys && key_at(text, at).is_some() {
+                leak("a key", at);
+            }
+        } else if is_token(&text[at..]) {
             leak("a token", at);
         }
     }
-    for at in long_words(text.as_bytes()) {
+    let words = if secrets.is_empty() { Vec::new() } else { long_words(text.as_bytes()) };
+    for at in words {
         let word = &text[at.clone()];
         let hits = |len: usize| {
             (0..(word.len() + 1).saturating_sub(len)).any(|i| secrets.contains(&word[i..i + len]))
         };
-        let shown = shows_keys && word.contains("dlk_");
+        let shown = shows_keys && word.contains(KEY);
         if !shown && (hits(SECRET_LEN) || hits(ROOT_LEN)) {
             leak("a secret of a state folder", at.start);
         }
