@@ -75,8 +75,8 @@ const ELSEWHERE: [Reason; 5] = [
     Reason::ServerRefused,
 ];
 
-/// No look comes while the cases are made, but for what changes.
-const SELDOM: Duration = Duration::from_secs(5);
+/// No look comes while the cases are made, but for what changes; each looks at sixty tenants.
+const SELDOM: Duration = Duration::from_secs(20);
 
 /// Seen to fail with a case left out, with a message that ends before its remedy, and with one that leaves out the
 /// entity.
