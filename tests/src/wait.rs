@@ -8,7 +8,12 @@ use tokio::time::{Instant, sleep};
 /// How long a state that surely comes may take on a slow machine.
 pub const DEADLINE: Duration = Duration::from_secs(240);
 
-/// Looks every 20 ms until `look` gives a value. After [`DEADLINE`] the test fails and says `what` never came.
+/// The first looks; a look may cost a connection or a process.
+const SHORTEST: Duration = Duration::from_millis(20);
+/// Those at something that takes long.
+const LONGEST: Duration = Duration::from_millis(200);
+
+/// Looks every 20 ms, and less often the longer it waits, until `look` gives a value. After [`DEADLINE`] the test fails and says `what` never came.
 pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     until_ok(what, async || look().await.ok_or("nothing")).await
 }
@@ -44,6 +49,7 @@ impl Looks {
             "waited {} s in vain for: {what}; seen last: {seen}",
             DEADLINE.as_secs()
         );
-        sleep(Duration::from_millis(20)).await;
+        let waited = Instant::now() + DEADLINE - self.deadline;
+        sleep((waited / 20).clamp(SHORTEST, LONGEST)).await;
     }
 }

@@ -19,6 +19,8 @@ use crate::servers::postgres::{BIN, Server, connect_to, seed, settings};
 use crate::sweep;
 use crate::wait::until;
 
+mod founded;
+mod published;
 pub mod status;
 
 /// A second tenant, `guest`, with nothing in it and the key `guest-key`.
@@ -48,7 +50,8 @@ pub struct World {
     control: Option<PathBuf>,
     /// Further data planes.
     replicas: Vec<DataPlane>,
-    /// After how many seconds everything is compared although nothing changed.
+    /// After how many seconds everything is compared although nothing changed. An hour, where a test asks for nothing else: each look costs
+    /// a seventh of a second of a core.
     pub resync_seconds: u32,
     /// The address that is listened on, without its port.
     pub host: &'static str,
@@ -87,7 +90,7 @@ impl World {
             socket: None,
             control: None,
             replicas: Vec::new(),
-            resync_seconds: 1,
+            resync_seconds: 3_600,
             host: "127.0.0.1",
         };
         for (name, text) in files {
@@ -105,6 +108,12 @@ impl World {
             control: Some(server.control()),
             ..self
         }
+    }
+
+    /// Everything is compared after so many seconds although nothing changed: what is done by hand is noticed.
+    #[must_use]
+    pub fn compared_every(self, seconds: u32) -> World {
+        World { resync_seconds: seconds, ..self }
     }
 
     #[must_use]
@@ -303,39 +312,6 @@ impl World {
         connect_to(&login).await
     }
 
-    /// The keys by the names of their ApiKeys, as the generated Secrets have them.
-    #[must_use]
-    pub fn key(&self, name: &str) -> String {
-        let text = fs::read_to_string(self.ready_file()).expect("standalone has greeted");
-        let ready: Value = serde_json::from_str(&text).expect("it is written whole");
-        let keys = ready["keys"].as_array().expect("a list");
-        let key = keys.iter().find(|key| key["name"] == name);
-        let key = key.unwrap_or_else(|| panic!("no key {name} in {keys:?}"));
-        let key = key["apiKey"].as_str().expect("a text");
-        sweep::remember(key);
-        key.to_owned()
-    }
-
-    /// The key in the Secret of an ApiKey, as soon as there is one.
-    #[must_use]
-    pub fn secret(&self, name: &str) -> Option<String> {
-        let secrets = yaml(&self.state().join("secrets/default"));
-        let secret =
-            secrets.into_iter().find(|secret| secret["metadata"]["ownerReferences"][0]["name"] == name)?;
-        let key = secret["stringData"]["apiKey"].as_str()?;
-        sweep::remember(key);
-        Some(key.to_owned())
-    }
-
-    /// The status of an object, as it is published; null when there is none yet.
-    #[must_use]
-    pub fn status(&self, kind: &str, name: &str) -> Value {
-        let found = yaml(&self.state().join("status"))
-            .into_iter()
-            .find(|object| object["kind"] == kind && object["metadata"]["name"] == name);
-        found.map_or(Value::Null, |object| object["status"].clone())
-    }
-
     /// `GET` with a key. `path` begins after the address.
     pub async fn get(&self, key: &str, path: &str) -> Answer {
         get(&format!("{}{path}", self.url()), key).await
@@ -344,15 +320,6 @@ impl World {
     fn ready_file(&self) -> PathBuf {
         self.scratch.path().join("ready.json")
     }
-}
-
-/// The documents of a folder that are whole at this moment.
-fn yaml(folder: &Path) -> Vec<Value> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries
-        .filter(|path| path.extension().is_some_and(|it| it == "yaml"))
-        .filter_map(|path| serde_yaml::from_str(&fs::read_to_string(path).ok()?).ok())
-        .collect()
 }
 
 /// `GET` with a key from any process.

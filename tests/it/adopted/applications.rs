@@ -73,7 +73,7 @@ const UNLEASH: Application = Application {
 async fn applications_notice_nothing_while_they_are_adopted_and_given_back() {
     let (server, url) = Server::with_two_ways(&[]).await;
     // a folder that declares nothing any more is a mistake
-    let mut world = World::on(&server, &[("guest.yaml", GUEST)]).over(&server, url);
+    let mut world = World::on(&server, &[("guest.yaml", GUEST)]).over(&server, url).compared_every(1);
     world.spawn(|_| ());
     let one = |application| goes_on(application, &server, &world);
     let (wagtail, unleash) = tokio::join!(Box::pin(one(&WAGTAIL)), Box::pin(one(&UNLEASH)));

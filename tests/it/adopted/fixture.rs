@@ -31,7 +31,7 @@ impl Store {
         let mut postgres = server.connect("postgres").await;
         execute(&mut postgres, ROLES).await;
         execute(&mut postgres, "create database store owner store").await;
-        let store = Store { world: World::on(&server, files), server };
+        let store = Store { world: World::on(&server, files).compared_every(1), server };
         let mut owner = store.as_role("store").await;
         execute(&mut owner, include_str!("application.sql")).await;
         store

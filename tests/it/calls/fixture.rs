@@ -80,8 +80,7 @@ impl Desk {
 
     /// Everything is compared after so many seconds although nothing changed.
     pub(super) async fn compared_every(seconds: u32) -> Desk {
-        let server = Server::own().await;
-        let mut world = World::on(&server, &[("desk.yaml", &manifest())]);
+        let (server, mut world) = World::founded_on_a_server(&[("desk.yaml", &manifest())]).await;
         world.resync_seconds = seconds;
         world.start().await;
         Desk { world, server, client: Client::new() }

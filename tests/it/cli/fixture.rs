@@ -41,7 +41,7 @@ pub(super) struct Running {
 impl Desk {
     /// Webhooks may go to this machine.
     pub(super) async fn open() -> Desk {
-        let mut desk = Desk { world: World::new(&[("desk.yaml", TENANT)]).await, home: home() };
+        let mut desk = Desk { world: World::founded(&[("desk.yaml", TENANT)]).await, home: home() };
         desk.start().await;
         desk
     }

@@ -52,7 +52,7 @@ async fn changes_are_captured_whatever_way_they_come() {
 
 #[tokio::test]
 async fn triggers_come_back_and_go_with_the_manifest() {
-    let bank = Bank::open().await;
+    let bank = Bank::looked_at().await;
     let whole = triggers(&bank).await;
     assert_eq!(whole.len(), 16, "{whole:#?}");
     bank.sql(
@@ -96,7 +96,7 @@ async fn what_cannot_be_captured_is_said_in_the_status() {
 /// What is older than the window goes, day by day, and a cursor of before is told so.
 #[tokio::test]
 async fn events_are_kept_for_seven_days() {
-    let bank = Bank::open().await;
+    let bank = Bank::looked_at().await;
     let start = bank.now("all").await;
     bank.sql("insert into bank.accounts values (1, 'north', 1)").await;
     let (_, then) = bank.all("all", "accounts", &start).await;

@@ -74,16 +74,22 @@ impl Bank {
 
     /// With further flags.
     pub(super) async fn open_with(change: impl FnOnce(&mut Command)) -> Bank {
-        let mut world = World::new(&[("bank.yaml", TENANT)]).await;
+        Bank::start(World::founded(&[("bank.yaml", TENANT)]).await, change).await
+    }
+
+    /// With what passes look at by themselves: triggers, and how much the log holds.
+    pub(super) async fn looked_at() -> Bank {
+        Bank::start(World::founded(&[("bank.yaml", TENANT)]).await.compared_every(1), |_| ()).await
+    }
+
+    async fn start(mut world: World, change: impl FnOnce(&mut Command)) -> Bank {
         world.start_with(change).await;
         Bank { world, client: Client::new() }
     }
 
     /// On a server that the test can kill.
     pub(super) async fn on(server: &Server) -> Bank {
-        let mut world = World::on(server, &[("bank.yaml", TENANT)]);
-        world.start().await;
-        Bank { world, client: Client::new() }
+        Bank::start(World::on(server, &[("bank.yaml", TENANT)]).compared_every(1), |_| ()).await
     }
 
     pub(super) async fn sql(&self, script: &str) {

@@ -53,7 +53,7 @@ async fn says(bank: &Bank, status: &str, reason: &str) -> String {
 /// days waits for the data plane, which disables the subscription, so that nothing is lost in silence.
 #[tokio::test]
 async fn undelivered_events_outlast_the_log() {
-    let bank = Bank::open().await;
+    let bank = Bank::looked_at().await;
     let start = bank.now("all").await;
     let tick = |cursor: &str| cursor.split('.').nth(1).expect("a tick").to_owned();
     bank.sql(&format!("{INSERT} (1, 'north', 1), (2, 'north', 1)")).await;
@@ -115,7 +115,7 @@ async fn undelivered_events_outlast_the_log() {
 /// Beyond its limit the log gives up whole days, and says so; writers go on, and so do subscriptions.
 #[tokio::test]
 async fn beyond_its_limit_the_log_gives_up_the_oldest_days() {
-    let bank = Bank::open().await;
+    let bank = Bank::looked_at().await;
     let start = bank.now("all").await;
     let from: i64 = start.split('.').nth(1).and_then(|tick| tick.parse().ok()).expect("a tick");
     bank.sql(&subscribe("late", "disabled", "cursor_tick, cursor_seq", &format!("{from}, 0"))).await;
@@ -159,7 +159,7 @@ async fn beyond_its_limit_the_log_gives_up_the_oldest_days() {
 /// A session that holds a day's leaf keeps it from being emptied, and the status says so.
 #[tokio::test]
 async fn a_day_that_cannot_be_emptied_is_told() {
-    let bank = Bank::open().await;
+    let bank = Bank::looked_at().await;
     bank.sql(&format!("{INSERT} (1, 'north', 1)")).await;
     bank.sql(&age(9)).await;
     let mut holds = bank.world.superuser("bank").await;

@@ -41,8 +41,13 @@ impl Depot {
     }
 
     pub(super) async fn open_with(change: impl FnOnce(&mut Command)) -> Depot {
-        let server = Server::own().await;
-        let mut world = World::on(&server, &[("depot.yaml", TENANT)]);
+        Depot::compared_every(3_600, change).await
+    }
+
+    /// Everything is compared after so many seconds although nothing changed, and what failed is tried again within half of them.
+    pub(super) async fn compared_every(seconds: u32, change: impl FnOnce(&mut Command)) -> Depot {
+        let (server, world) = World::founded_on_a_server(&[("depot.yaml", TENANT)]).await;
+        let mut world = world.compared_every(seconds);
         world.start_with(change).await;
         Depot { world, server, client: Client::new() }
     }

@@ -13,7 +13,7 @@ pub(super) struct Shop {
 impl Shop {
     /// Returns when the relationships of the shop are served.
     pub(super) async fn open() -> Shop {
-        let mut world = World::shop().await;
+        let mut world = World::founded_shop().await;
         world.start().await;
         let shop = Shop { world, client: Client::new() };
         until("the relationships of the shop", async || {

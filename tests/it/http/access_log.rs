@@ -41,7 +41,7 @@ fn lines(world: &World, id: &str) -> Vec<Map<String, Value>> {
 /// it was sent.
 #[tokio::test]
 async fn a_request_is_one_line_with_its_route_and_never_its_values() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let client = Client::new();
     let admin = world.key("shop-admin");
@@ -113,7 +113,7 @@ async fn a_request_is_one_line_with_its_route_and_never_its_values() {
 
 #[tokio::test]
 async fn a_terminal_gets_text() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     let terminal = openpty(None, None).expect("the machine has terminals");
     let shown = Arc::new(Mutex::new(String::new()));
     let mut master = File::from(terminal.master);

@@ -21,10 +21,12 @@ struct Shop {
 
 impl Shop {
     async fn open() -> Shop {
-        let mut world = World::shop().await;
-        world.shop_script(LABELS);
-        world.shop_entity("labels");
-        world.shop_permission("labels");
+        let mut world = World::founded_shop_with(|world| {
+            world.shop_script(LABELS);
+            world.shop_entity("labels");
+            world.shop_permission("labels");
+        })
+        .await;
         world.start().await;
         let key = world.key("shop-admin");
         Shop { world, client: Client::new(), key }

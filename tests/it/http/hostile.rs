@@ -32,7 +32,7 @@ struct Hostile {
 
 impl Hostile {
     async fn open() -> Hostile {
-        let mut world = World::shop().await;
+        let mut world = World::founded_shop().await;
         world.start().await;
         // What it holds is what it uses: freed pages go back at once, where usually they are kept for a while.
         let root = world.state().join("dataplane.root");

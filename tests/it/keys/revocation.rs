@@ -95,7 +95,7 @@ struct Stage {
 impl Stage {
     async fn new() -> Stage {
         let server = Server::own().await;
-        let mut world = World::shop_on(&server);
+        let mut world = World::shop_on(&server).compared_every(1);
         world.start().await;
         let (one, two) = (world.replica().await, world.replica().await);
         Stage { world, server, one, two }

@@ -93,7 +93,7 @@ async fn a_document_has_a_tag_and_is_asked_for_with_a_live_key_each_time() {
 
 #[tokio::test]
 async fn the_server_is_where_the_caller_reached_us() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     let trusting = |command: &mut std::process::Command| {
         command.args(["--trusted-proxies", "127.0.0.1"]);
     };
@@ -117,7 +117,7 @@ async fn the_server_is_where_the_caller_reached_us() {
 /// Seen to fail with a document that has the exchange whatever is served.
 #[tokio::test]
 async fn a_replica_of_one_surface_has_nothing_else_and_the_status_names_three_addresses() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     let divided = |command: &mut std::process::Command| {
         command.args(["--surfaces", "data", "--api-url", "https://api.example"]);
         command.args(["--auth-url", "https://auth.example/", "--ddl-url", "https://ddl.example"]);
@@ -145,7 +145,7 @@ async fn a_replica_of_one_surface_has_nothing_else_and_the_status_names_three_ad
 /// Seen to fail with routes that are served whatever the surfaces are.
 #[tokio::test]
 async fn a_replica_of_tokens_exchanges_keys_and_has_no_rows() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let root = world.state().join("dataplane.root");
     let plane = DataPlane::start_with(&world.socket(), &root, |command| {

@@ -21,8 +21,8 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) async fn open() -> Fixture {
-        let mut world = World::shop().await;
-        world.write("types.yaml", include_str!("types.yaml"));
+        let types = include_str!("types.yaml");
+        let mut world = World::founded_shop_with(|world| world.write("types.yaml", types)).await;
         world.start().await;
         Fixture { world, client: Client::new() }
     }

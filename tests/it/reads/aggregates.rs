@@ -17,7 +17,7 @@ struct Shop {
 
 impl Shop {
     async fn open() -> Shop {
-        let mut world = World::shop().await;
+        let mut world = World::founded_shop().await;
         world.start().await;
         Shop { world, client: Client::new() }
     }

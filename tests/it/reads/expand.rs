@@ -45,7 +45,7 @@ const NESTED: &str = "/orders?$select=id&$orderby=id desc&$first=4&$count=true&$
 /// Rows, order, policies and numbers, for a key that sees all and one that sees a region.
 #[tokio::test]
 async fn related_rows_are_those_that_the_key_sees() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let client = Client::new();
     served(&client, &world, &world.key("shop-admin")).await;
@@ -231,7 +231,7 @@ async fn a_key_follows_only_what_it_reads_on_both_ends() {
 /// Statements are counted by levels and not by rows, and all of them are one write and one answer.
 #[tokio::test]
 async fn a_request_is_one_batch_whatever_rows_there_are() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let recorder = Recorder::before(&world.socket());
     let root = world.state().join("dataplane.root");

@@ -106,7 +106,7 @@ fn typed(path: &str) -> String {
 /// Seen to fail with a parameter that is ignored, and with a remedy that is none.
 #[tokio::test]
 async fn a_habit_of_another_product_is_answered_with_what_to_write() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let key = world.key("shop-admin");
     let shop = Shop { world, client: Client::new(), key };

@@ -10,7 +10,7 @@ use super::expand::rows_as;
 
 /// The shop, in which an order of the north belongs to a customer of the south.
 async fn shop() -> (World, Client) {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let client = Client::new();
     until("the relationships of the shop", async || {

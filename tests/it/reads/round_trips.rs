@@ -24,7 +24,7 @@ async fn asked(plane: &DataPlane, recorder: &Recorder, client: &Client, key: &st
 /// Seen to fail with a statement that is parsed each time, and with a second Sync (no request is ever warm then).
 #[tokio::test]
 async fn a_warm_read_is_one_write_and_one_answer() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let recorder = Recorder::before(&world.socket());
     let root = world.state().join("dataplane.root");

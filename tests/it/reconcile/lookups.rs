@@ -36,7 +36,7 @@ const ALL: [&str; 6] = ["backends", "catalog", "digests", "key", "revoke", "subs
 #[tokio::test]
 async fn a_tenant_of_an_earlier_version_gets_the_login_while_it_is_served() {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server);
+    let mut world = World::shop_on(&server).compared_every(1);
     world.start().await;
     let status = world.status("Tenant", "shop");
     let id = status["tenantId"].as_str().expect("an id").to_owned();

@@ -34,7 +34,7 @@ async fn migrator(world: &World) -> PgConnection {
 
 async fn shop() -> (Server, World) {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server);
+    let mut world = World::shop_on(&server).compared_every(1);
     world.edit("tenant.yaml", "  database:\n", &format!("  database:\n{FIELD}"));
     world.start().await;
     (server, world)

@@ -6,7 +6,7 @@ use rowgate_tests::world::World;
 
 #[tokio::test]
 async fn a_policy_may_call_a_function_of_the_owner_from_the_first_pass_on() {
-    let mut world = World::shop().await;
+    let mut world = World::shop().await.compared_every(1);
     let near = "    create function shop.near(region text) returns boolean language plpgsql stable as \
                 $$ begin raise notice 'told: %', region; return region = dl.claim('region'); end $$;\n    \
                 do $$ begin raise warning 'a secret row'; end $$;\n";
@@ -31,7 +31,7 @@ async fn a_policy_may_call_a_function_of_the_owner_from_the_first_pass_on() {
 #[tokio::test]
 async fn code_of_the_owner_runs_as_the_owner_and_as_callers_and_as_nobody_else() {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server);
+    let mut world = World::shop_on(&server).compared_every(1);
     world.shop_script(TRAPS);
     world.edit(
         "tenant.yaml",

@@ -16,7 +16,7 @@ const READ: &str = "/auth/shop/api/around?$first=500";
 /// The shop, served, and a session as the owner of its tables.
 async fn shop() -> (Server, World, PgConnection) {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server);
+    let mut world = World::shop_on(&server).compared_every(1);
     world.start().await;
     let id = world.status("Tenant", "shop")["tenantId"].as_str().expect("an id").to_owned();
     let database = world.status("Tenant", "shop")["database"].as_str().expect("a name").to_owned();

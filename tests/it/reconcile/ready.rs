@@ -78,7 +78,7 @@ fn stalled(world: &World) -> Vec<String> {
 async fn tenants_that_are_made_at_once_are_all_served_when_standalone_greets() {
     let names: Vec<String> = (0..8).map(|n| format!("tenant-{n}")).collect();
     let text: String = names.iter().map(|name| format!("{}---\n", EMPTY.replace("NAME", name))).collect();
-    let mut world = World::new(&[("all.yaml", &text)]).await;
+    let mut world = World::new(&[("all.yaml", &text)]).await.compared_every(1);
     world.start().await;
     for name in &names {
         let url = format!("{}/auth/{name}/api", world.url());
@@ -93,7 +93,7 @@ async fn tenants_that_are_made_at_once_are_all_served_when_standalone_greets() {
 /// Seen to fail with `tuple concurrently updated` taken for a statement that PostgreSQL refuses.
 #[tokio::test]
 async fn whoever_works_on_the_same_at_that_moment_is_waited_for_and_nobody_is_called() {
-    let mut world = World::new(&[("first.yaml", &EMPTY.replace("NAME", "first"))]).await;
+    let mut world = World::new(&[("first.yaml", &EMPTY.replace("NAME", "first"))]).await.compared_every(1);
     world.start().await;
     let mut conn = world.superuser("postgres").await;
     execute(&mut conn, "begin; alter database rowgate connection limit -1").await;

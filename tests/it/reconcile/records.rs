@@ -65,7 +65,7 @@ fn ready(world: &World) -> Value {
 #[tokio::test]
 async fn a_database_of_an_earlier_version_is_taken_over_while_it_is_served() {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server);
+    let mut world = World::shop_on(&server).compared_every(1);
     world.start().await;
     let id = world.status("Tenant", "shop")["tenantId"].as_str().expect("an id").to_owned();
     let database = world.status("Tenant", "shop")["database"].as_str().expect("a name").to_owned();

@@ -7,7 +7,7 @@ use rowgate_tests::world::status::ready;
 /// Seen to fail with a look that drops an object whose new version is refused.
 #[tokio::test]
 async fn a_typing_error_keeps_the_last_good_version_in_force_and_says_so() {
-    let mut world = World::shop().await;
+    let mut world = World::shop().await.compared_every(1);
     world.start().await;
     let (north, south) = (world.key("north"), world.key("south"));
     let customers = async |world: &World| world.get(&south, "/auth/shop/api/customers?$first=-1").await;

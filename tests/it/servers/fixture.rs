@@ -89,6 +89,7 @@ impl Servers {
                 ("secret.yaml", &secret("other", entries)),
             ],
         );
+        let world = world.compared_every(1);
         let mut servers = Servers { world, home, other };
         servers.world.spawn(|_| ());
         for name in ["here", "there"] {

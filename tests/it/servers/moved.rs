@@ -153,7 +153,7 @@ async fn a_cluster_that_was_upgraded_is_served_once_it_is_rebound() {
 #[tokio::test]
 async fn an_installation_that_was_dumped_and_restored_goes_on_once_it_is_rebound() {
     let old = Server::own().await;
-    let mut world = World::on(&old, &[("here.yaml", &tenant("here", ""))]);
+    let mut world = World::on(&old, &[("here.yaml", &tenant("here", ""))]).compared_every(1);
     world.start().await;
     let key = world.key("here-key");
     note(&world, "here", &key).await;

@@ -12,7 +12,8 @@ async fn a_secret_that_leads_nowhere_is_told_of_until_it_does() {
     let (other, url) = fixture::other().await;
     let home = Server::own().await;
     let there = tenant("there", "serverSecretRef: {name: other},");
-    let mut world = World::on(&home, &[("here.yaml", &tenant("here", "")), ("there.yaml", &there)]);
+    let mut world =
+        World::on(&home, &[("here.yaml", &tenant("here", "")), ("there.yaml", &there)]).compared_every(1);
     world.spawn(|_| ());
     let message = says(&world, "Tenant", "there", "SecretUnavailable").await;
     assert!(message.contains("default/other") && message.contains("create it with the key url"), "{message}");
@@ -61,7 +62,8 @@ async fn the_server_of_another_installation_and_a_copied_one_are_refused() {
     let home = Server::own().await;
     let there = tenant("there", "serverSecretRef: {name: other},");
     let mut second =
-        World::on(&home, &[("there.yaml", &there), ("secret.yaml", &secret("other", &[("url", &url)]))]);
+        World::on(&home, &[("there.yaml", &there), ("secret.yaml", &secret("other", &[("url", &url)]))])
+            .compared_every(1);
     second.spawn(|_| ());
     let message = says(&second, "Tenant", "there", "ServerRefused").await;
     assert!(message.contains("belongs to installation"), "{message}");

@@ -118,8 +118,17 @@ spec: {tenantRef: {name: lab}, name: note, from: {entity: many, fields: [id]}, t
     }
 
     async fn of(tenant: &str) -> Lab {
-        let server = Server::own().await;
-        let mut world = World::on(&server, &[("lab.yaml", tenant)]);
+        Lab::compared_every(3_600, tenant).await
+    }
+
+    /// As [`Lab::open`]; what is done by hand is noticed within a second.
+    pub(super) async fn looked_at() -> Lab {
+        Lab::compared_every(1, TENANT).await
+    }
+
+    async fn compared_every(seconds: u32, tenant: &str) -> Lab {
+        let (server, world) = World::founded_on_a_server(&[("lab.yaml", tenant)]).await;
+        let mut world = world.compared_every(seconds);
         world
             .start_with(|command| {
                 command.env("ROWGATE_WEBHOOK_RANGES", "127.0.0.0/8");

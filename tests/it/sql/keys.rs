@@ -28,7 +28,7 @@ async fn revoking_a_key_ends_its_query_within_2_seconds() {
 
 #[tokio::test]
 async fn rights_are_those_of_the_moment() {
-    let lab = Lab::open().await;
+    let lab = Lab::looked_at().await;
     let query = "select count(*) as n from lab.kinds";
     assert_eq!(lab.rows("north", query).await, json!([{"n": 3}]));
     lab.world.edit(

@@ -80,7 +80,7 @@ impl Mill {
     }
 
     pub(in crate::webhooks) async fn open_with(change: impl FnOnce(&mut Command)) -> Mill {
-        let mut world = World::new(&[("mill.yaml", TENANT)]).await;
+        let mut world = World::founded(&[("mill.yaml", TENANT)]).await;
         world.start_with(change).await;
         Mill { world, client: Client::new() }
     }

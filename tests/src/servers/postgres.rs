@@ -30,6 +30,7 @@ mod template;
 mod upgrade;
 
 pub use settings::QUICK;
+pub(crate) use template::copy;
 pub use template::seed;
 pub use upgrade::Programs;
 

@@ -13,7 +13,7 @@ struct Shop {
 
 impl Shop {
     async fn open() -> Shop {
-        let mut world = World::shop().await;
+        let mut world = World::founded_shop().await;
         world.start().await;
         let key = world.key("shop-admin");
         Shop { world, client: reqwest::Client::new(), key }

@@ -26,10 +26,12 @@ struct Shop {
 
 impl Shop {
     async fn open() -> Shop {
-        let mut world = World::shop().await;
         let origins = format!("  cors: {{origins: ['{APP}', 'http://localhost:3000']}}\n  entities:\n");
-        world.edit("tenant.yaml", "  entities:\n", &origins);
-        world.write("more.yaml", MORE);
+        let mut world = World::founded_shop_with(|world| {
+            world.edit("tenant.yaml", "  entities:\n", &origins);
+            world.write("more.yaml", MORE);
+        })
+        .await;
         world.start().await;
         let key = world.key("shop-admin");
         Shop { world, client: Client::new(), key }

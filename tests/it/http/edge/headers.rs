@@ -29,7 +29,7 @@ fn is_private(reply: &Reply, here: &str) {
 /// Seen to fail with a `Cache-Control` that only rows carry.
 #[tokio::test]
 async fn every_answer_of_every_route_is_private_and_varies() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let (client, key) = (Client::new(), world.key("shop-admin"));
     let elsewhere = ["/", "/auth/shop/api/", "/auth/shop/api/absentee"].map(str::to_owned);
@@ -51,7 +51,7 @@ async fn every_answer_of_every_route_is_private_and_varies() {
 /// Seen to fail with a list of methods that leaves the table's POST out.
 #[tokio::test]
 async fn options_names_the_methods_of_an_address_to_everybody() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let client = Client::new();
     for (path, allow) in [

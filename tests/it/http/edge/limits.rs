@@ -28,7 +28,7 @@ pub(super) async fn until_metric(world: &World, line: &str) {
 /// Seen to fail with a bound that leaves the headers out.
 #[tokio::test]
 async fn heads_beyond_16_kib_are_refused_in_our_words() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let (client, key) = (Client::new(), world.key("shop-admin"));
     let orders = world.shop_url("/orders");
@@ -59,7 +59,7 @@ async fn heads_beyond_16_kib_are_refused_in_our_words() {
 /// Seen to fail with a buffer of 8 MiB for heads: they were read and answered.
 #[tokio::test]
 async fn heads_of_a_mebibyte_are_refused_and_kept_by_nobody() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let head = |target: &str, header: usize| {
         let filler = "x".repeat(header);
@@ -93,7 +93,7 @@ async fn heads_of_a_mebibyte_are_refused_and_kept_by_nobody() {
 /// Seen to fail without the look at `Content-Length`, and with an exchange that takes a body.
 #[tokio::test]
 async fn a_body_is_bounded_or_not_read() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let key = world.key("shop-admin");
     let send = async |method: &str, path: &str, length: &str, body: &str| {
@@ -124,7 +124,7 @@ async fn a_body_is_bounded_or_not_read() {
 /// Seen to fail where the connection is closed on bytes that nobody has read: the client's write breaks.
 #[tokio::test]
 async fn a_client_that_reads_after_it_has_written_everything_learns_why_it_was_refused() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let bytes = 12 * KIB * KIB;
     let head = format!("GET /auth/shop/api/orders HTTP/1.1\r\nHost: h\r\nContent-Length: {bytes}\r\n\r\n");
@@ -135,7 +135,7 @@ async fn a_client_that_reads_after_it_has_written_everything_learns_why_it_was_r
 /// Seen to fail with a body that is read before its key is looked up.
 #[tokio::test]
 async fn a_body_is_waited_for_from_known_keys_only() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let url = world.url();
     // what was announced never comes
@@ -165,7 +165,7 @@ async fn a_body_is_waited_for_from_known_keys_only() {
 /// Seen to fail with a connection that ends without a word.
 #[tokio::test]
 async fn a_connection_that_ends_because_of_a_body_says_so() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let (url, key) = (world.url(), world.key("shop-admin"));
     for (method, path, key, status) in [

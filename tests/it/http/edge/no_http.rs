@@ -24,7 +24,7 @@ fn last(answers: &str) -> (&str, Value) {
 /// Seen to fail with hyper's own answer.
 #[tokio::test]
 async fn what_is_no_http_is_told_what_to_write() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let url = world.url();
     let filtered =
@@ -86,7 +86,7 @@ async fn what_is_no_http_is_told_what_to_write() {
 /// when its answer is out.
 #[tokio::test]
 async fn what_comes_before_and_how_it_comes_changes_nothing() {
-    let mut world = World::shop().await;
+    let mut world = World::founded_shop().await;
     world.start().await;
     let key = world.key("shop-admin");
     let good = format!("GET /auth/shop/api/orders?$first=1 HTTP/1.1\r\nHost: h\r\nX-API-Key: {key}\r\n\r\n");

@@ -12,7 +12,7 @@ struct Shop {
 impl Shop {
     /// `trusted` is the value of `--trusted-proxies`.
     async fn open(trusted: Option<&str>) -> Shop {
-        let mut world = World::shop().await;
+        let mut world = World::founded_shop().await;
         world
             .start_with(|command| {
                 if let Some(trusted) = trusted {
@@ -96,7 +96,7 @@ async fn a_trusted_proxy_says_scheme_and_host() {
 
 #[tokio::test]
 async fn what_is_no_network_is_told_with_all_other_mistakes() {
-    let world = World::shop().await;
+    let world = World::founded_shop().await;
     let output = world
         .command()
         .args(["--trusted-proxies", "10.0.0.0/8,proxy.internal,1.2.3.4/33", "--drain-seconds", "x"])

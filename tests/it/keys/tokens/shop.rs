@@ -51,8 +51,7 @@ pub(crate) struct Token {
 
 impl Shop {
     pub(crate) async fn open() -> Shop {
-        let mut world = World::shop().await;
-        world.write("spa.yaml", SPA);
+        let mut world = World::founded_shop_with(|world| world.write("spa.yaml", SPA)).await;
         world.start().await;
         Shop { world, client: reqwest::Client::new() }
     }

@@ -50,7 +50,7 @@ impl Land {
         let server = Server::own().await;
         let (names, kind) = match on {
             On::Folder => {
-                let mut world = World::on(&server, &[]);
+                let mut world = World::on(&server, &[]).compared_every(1);
                 world.spawn(|_| ());
                 (["team-a", "team-b"].map(str::to_owned), Kind::Folder(Box::new(world)))
             }

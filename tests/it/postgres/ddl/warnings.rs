@@ -78,7 +78,7 @@ fn warned(world: &World) -> BTreeMap<String, String> {
 #[tokio::test]
 async fn a_field_is_warned_of_when_and_only_when_its_index_cannot_serve_a_filter() {
     let server = Server::own().await;
-    let mut world = World::on(&server, &[("warn.yaml", &manifest())]);
+    let mut world = World::on(&server, &[("warn.yaml", &manifest())]).compared_every(1);
     world.start().await;
     let role = world.status("ApiKey", "reader")["role"].as_str().expect("it has a role").to_owned();
     let warnings = warned(&world);

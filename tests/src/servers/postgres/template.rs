@@ -1,4 +1,4 @@
-//! The cluster that all others are copies of, made once per machine.
+//! The cluster that all others are copies of, made once per machine, and copies of others.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -9,7 +9,7 @@ use rowgate_pg::connect::login::Login;
 use rowgate_standalone::postgres::{Postgres, PostgresConfig, SESSION_MEMORY, binaries};
 use tokio::sync::OnceCell;
 
-use super::{QUICK, bin, connect_to, execute};
+use super::{QUICK, Server, bin, connect_to, execute};
 use crate::scratch::Scratch;
 
 /// How a template is made; another way needs another template.
@@ -22,8 +22,32 @@ const FEWER_ROUNDS: &str = "set scram_iterations = 1; alter role ROLE password '
 /// Fills a state folder with an initialised cluster, as if standalone had run there before.
 pub async fn seed(state: &Path) {
     let template = template().await;
-    let status = Command::new("cp").arg("-a").arg(template).arg(state).status().expect("cp runs");
-    assert!(status.success(), "cp of the template cluster failed");
+    copy(template, state);
+}
+
+/// Makes `to` a copy of a folder, with owners and modes.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp runs");
+    assert!(status.success(), "{} cannot be copied", from.display());
+}
+
+impl Server {
+    /// A fresh cluster that is reached by its socket, whatever [`OVER`](super::OVER) says.
+    pub(crate) async fn plain() -> Server {
+        Server::start(&[], Scratch::new()).await
+    }
+
+    /// As [`Server::plain`], over a copy of the state folder of a server that does not run.
+    pub(crate) async fn copy_of(state: &Path) -> Server {
+        let scratch = Scratch::new();
+        copy(state, &scratch.path().join("state"));
+        Server::start(&[], scratch).await
+    }
+
+    /// The state folder of its launcher.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.scratch.path().join("state")
+    }
 }
 
 async fn template() -> &'static Path {
@@ -54,8 +78,7 @@ async fn make_template() -> PathBuf {
     // The cache may be another file system: copy beside, then rename. Another test process may have been first.
     fs::create_dir_all(binaries::cache()).expect("the cache folder is ours");
     let draft = path.with_added_extension(std::process::id().to_string());
-    let status = Command::new("cp").arg("-a").arg(&state).arg(&draft).status().expect("cp runs");
-    assert!(status.success(), "cp of the template cluster failed");
+    copy(&state, &draft);
     if fs::rename(&draft, &path).is_err() {
         assert!(path.is_dir(), "{} cannot be made", path.display());
         fs::remove_dir_all(&draft).expect("the draft is ours");

@@ -28,7 +28,7 @@ impl Adopted {
     pub(super) async fn start(seeds: &[u64]) -> Adopted {
         let server = Server::own().await;
         let drawn: Vec<Drawn> = seeds.iter().map(|seed| adoptable(*seed)).collect();
-        let mut world = World::on(&server, &[]);
+        let mut world = World::on(&server, &[]).compared_every(1);
         for drawn in &drawn {
             make(&server, drawn).await;
             world.write(&file(drawn), &manifest(drawn));
