@@ -30,7 +30,21 @@ struct Found {
     facts: Vec<Fact>,
     /// As they were written, and when.
     written: HashMap<String, (Fact, Instant)>,
-    is_new: bool,
+    /// The ids of all when that was; `None`: another replica may have written others, or this one before it was started.
+    present: Option<Vec<String>>,
+}
+
+impl Found {
+    /// In order: PostgreSQL gives them in any.
+    fn present(&self) -> Vec<String> {
+        let ids: BTreeSet<&String> = self.facts.iter().map(|fact| &fact.id).collect();
+        ids.into_iter().cloned().collect()
+    }
+
+    fn is_new(&self) -> bool {
+        let is_written = |fact: &Fact| self.written.get(&fact.id).is_some_and(|(it, _)| it == fact);
+        self.present.as_ref() != Some(&self.present()) || !self.facts.iter().all(is_written)
+    }
 }
 
 impl SubscriptionFacts {
@@ -56,10 +70,12 @@ impl SubscriptionFacts {
 
     /// What a sweep found in a tenant's database: all its subscriptions.
     pub(crate) fn note(&self, tenant: &Ulid, facts: Vec<Fact>) {
-        let mut found = self.found.lock();
-        let found = found.entry(tenant.clone()).or_default();
-        found.is_new |= found.facts != facts;
-        found.facts = facts;
+        self.found.lock().entry(tenant.clone()).or_default().facts = facts;
+    }
+
+    /// Another replica sweeps there now, and writes.
+    pub(crate) fn forget(&self, tenant: &Ulid) {
+        self.found.lock().remove(tenant);
     }
 
     pub(crate) fn list(&self, tenants: BTreeSet<Ulid>) {
@@ -73,7 +89,7 @@ impl SubscriptionFacts {
     /// What is to be written now: of each tenant those that have changed and were not written a moment ago, and the ids of all.
     pub(crate) fn due(&self, now: Instant) -> Vec<(Ulid, Vec<Fact>, Vec<String>)> {
         let mut due = Vec::new();
-        for (tenant, found) in self.found.lock().iter_mut().filter(|(_, found)| found.is_new) {
+        for (tenant, found) in self.found.lock().iter().filter(|(_, found)| found.is_new()) {
             let is_due = |fact: &&Fact| {
                 found
                     .written
@@ -81,21 +97,62 @@ impl SubscriptionFacts {
                     .is_none_or(|(written, at)| written != *fact && INTERVAL <= now.duration_since(*at))
             };
             let facts: Vec<Fact> = found.facts.iter().filter(is_due).cloned().collect();
-            due.push((tenant.clone(), facts, found.facts.iter().map(|fact| fact.id.clone()).collect()));
+            due.push((tenant.clone(), facts, found.present()));
         }
         due
     }
 
-    /// They stand in the control database.
-    pub(crate) fn written(&self, tenant: &Ulid, facts: Vec<Fact>, now: Instant) {
+    /// They stand in the control database, and no others of this tenant than `present`. A sweep may have found others meanwhile.
+    pub(crate) fn written(&self, tenant: &Ulid, facts: Vec<Fact>, present: Vec<String>, now: Instant) {
         let mut all = self.found.lock();
         let Some(found) = all.get_mut(tenant) else { return };
         for fact in facts {
             found.written.insert(fact.id.clone(), (fact, now));
         }
-        let present: BTreeSet<&String> = found.facts.iter().map(|fact| &fact.id).collect();
         found.written.retain(|id, _| present.contains(id));
-        let is_written = |fact: &Fact| found.written.get(&fact.id).is_some_and(|(it, _)| it == fact);
-        found.is_new = !found.facts.iter().all(is_written);
+        found.present = Some(present);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fact(id: &str) -> Fact {
+        let text = |it: &str| it.to_owned();
+        let (origin, state, spec, status) = (text("api"), text("enabled"), text("{}"), text("{}"));
+        Fact { id: id.to_owned(), origin, uid: None, state, lag: 0, spec, status }
+    }
+
+    /// Seen to fail where what was written is compared with what is found by then: the deletion was never written, and the object
+    /// that showed the subscription stayed in the cluster.
+    #[test]
+    fn what_is_deleted_while_it_is_written_is_written_as_deleted() {
+        let (facts, tenant, now) =
+            (SubscriptionFacts::default(), Ulid::from_parts(1, [1; 10]), Instant::now());
+        facts.note(&tenant, vec![fact("a"), fact("b")]);
+        let (_, due, present) = facts.due(now).pop().expect("nothing was written");
+        assert_eq!((due.len(), present.len()), (2, 2));
+        facts.note(&tenant, vec![fact("b")]);
+        facts.written(&tenant, due, present, now);
+        let (_, due, present) = facts.due(now).pop().expect("one is gone");
+        assert_eq!((due.len(), &present), (0, &vec!["b".to_owned()]));
+        facts.written(&tenant, due, present, now);
+        assert!(facts.due(now).is_empty());
+    }
+
+    /// A replica that was killed before it wrote leaves what it had not deleted.
+    #[test]
+    fn the_first_look_is_written_though_it_finds_none() {
+        let (facts, tenant, now) =
+            (SubscriptionFacts::default(), Ulid::from_parts(1, [1; 10]), Instant::now());
+        facts.note(&tenant, Vec::new());
+        let (_, due, present) = facts.due(now).pop().expect("nothing was written");
+        facts.written(&tenant, due, present, now);
+        assert!(facts.due(now).is_empty());
+        facts.forget(&tenant);
+        assert!(facts.due(now).is_empty());
+        facts.note(&tenant, Vec::new());
+        assert_eq!(facts.due(now).len(), 1, "another replica may have written others");
     }
 }

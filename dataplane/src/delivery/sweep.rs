@@ -23,6 +23,7 @@ impl Sweep {
         if !takes.await.unwrap_or_default() {
             if self.newest.take().is_some() {
                 tenant.deliveries.counts.forget();
+                app.subscription_facts.forget(&tenant.id);
             }
             return;
         }

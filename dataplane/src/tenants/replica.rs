@@ -213,7 +213,7 @@ impl Replica {
         let (now, mut is_news) = (Instant::now(), false);
         for (tenant, facts, present) in app.subscription_facts.due(now) {
             is_news |= subscriptions::write(&mut open.conn, &tenant, &facts, &present).await?;
-            app.subscription_facts.written(&tenant, facts, now);
+            app.subscription_facts.written(&tenant, facts, present, now);
         }
         if is_news {
             replicas::wake_reconciler(&mut open.conn).await?;
