@@ -9,7 +9,7 @@ use reqwest::header::HeaderMap;
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::servers::postgres::{Server, execute, rows};
 use rowgate_tests::wait::until;
-use rowgate_tests::world::World;
+use rowgate_tests::world::{SELDOM, World};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -41,7 +41,7 @@ impl Depot {
     }
 
     pub(super) async fn open_with(change: impl FnOnce(&mut Command)) -> Depot {
-        Depot::compared_every(3_600, change).await
+        Depot::compared_every(SELDOM, change).await
     }
 
     /// Everything is compared after so many seconds although nothing changed, and what failed is tried again within half of them.

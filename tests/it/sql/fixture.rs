@@ -4,7 +4,7 @@
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::servers::postgres::{Server, execute, rows};
 use rowgate_tests::wait::until;
-use rowgate_tests::world::World;
+use rowgate_tests::world::{SELDOM, World};
 use serde_json::{Value, json};
 
 const TENANT: &str = include_str!("tenant.yaml");
@@ -118,7 +118,7 @@ spec: {tenantRef: {name: lab}, name: note, from: {entity: many, fields: [id]}, t
     }
 
     async fn of(tenant: &str) -> Lab {
-        Lab::compared_every(3_600, tenant).await
+        Lab::compared_every(SELDOM, tenant).await
     }
 
     /// As [`Lab::open`]; what is done by hand is noticed within a second.
