@@ -15,10 +15,9 @@ use rowgate_tests::servers::postgres::Server;
 use super::manifests::{self, Dice};
 use super::reading::Moment;
 use super::{World, installation, text};
-use crate::reads::differential::given;
 
-/// Pairs of each walk, where `ROWGATE_PAIRS` says no other number; every walk has a database of its own.
-const N_PAIRS: u64 = 15;
+/// Pairs per walk; every walk has a database of its own.
+const N_PAIRS: usize = 40;
 
 #[tokio::test]
 async fn no_prefix_of_a_plan_gives_more_than_the_old_or_the_new_manifest_one() {
@@ -39,8 +38,7 @@ async fn walk(seed: u64) {
     let mut dice = Dice::new(seed);
     let mut old = world.moment().await;
     let (mut n_prefixes, mut n_cells, mut n_protected) = (0, 0, 0);
-    let n_pairs = usize::try_from(given("ROWGATE_PAIRS", N_PAIRS)).expect("a number of pairs");
-    for step in 0..n_pairs {
+    for step in 0..N_PAIRS {
         let next = manifests::next(&desired, &mut dice, &world.installation);
         let outcome = world.plan(&next).await;
         let mut between: Vec<Moment> = Vec::new();
@@ -64,7 +62,7 @@ async fn walk(seed: u64) {
         (old, desired) = (new, next);
     }
     assert!(
-        3 * n_pairs < n_prefixes && 10 * n_pairs < n_cells && n_pairs / 4 < n_protected,
+        3 * N_PAIRS < n_prefixes && 20 * N_PAIRS < n_cells && N_PAIRS / 4 < n_protected,
         "seed {seed} is worth a test: {n_prefixes} prefixes, {n_cells} cells, {n_protected} protected tables"
     );
 }
