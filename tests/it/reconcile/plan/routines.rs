@@ -165,7 +165,7 @@ async fn what_no_request_can_call_is_refused_with_what_to_do() {
 /// The cases of which something else is said, or whose rights are not as they should be.
 async fn told(cases: &[&(&str, &str, &str)]) -> Vec<String> {
     let (mut world, mut shop) = whole_shop().await;
-    let named: Vec<_> = (1..).map(|number| format!("f_{number}")).zip(cases).collect();
+    let named: Vec<_> = (1..).map(|number| format!("f_{number:02}")).zip(cases).collect();
     let mut owner = String::new();
     for (name, (script, fields, _)) in &named {
         owner = as_owner(&mut world, &script.replace("shop.f", &format!("shop.{name}"))).await;
@@ -177,12 +177,11 @@ async fn told(cases: &[&(&str, &str, &str)]) -> Vec<String> {
     let (_, db) = world.look().await;
     let mut wrong = Vec::new();
     for (name, (script, _, message)) in &named {
-        let of_it = format!("entities[{name}]: ");
-        let problems: Vec<_> = problems.iter().filter(|problem| problem.starts_with(&of_it)).collect();
+        let of_it: Vec<_> = problems.iter().filter(|problem| problem.contains(name)).collect();
         let message = message.replace("{owner}", &owner).replace("shop.f", &format!("shop.{name}"));
         let told = match message.is_empty() {
-            true => problems.is_empty(),
-            false => problems.iter().any(|problem| problem.starts_with(&format!("{of_it}{message}"))),
+            true => of_it.is_empty(),
+            false => of_it.iter().any(|problem| problem.starts_with(&format!("entities[{name}]: {message}"))),
         };
         let is_open = db.routines.values().any(|it| {
             it.declared.schema == "shop"
@@ -190,7 +189,7 @@ async fn told(cases: &[&(&str, &str, &str)]) -> Vec<String> {
                 && !it.acl.is_empty()
         });
         if !told || is_open != message.is_empty() {
-            wrong.push(format!("{script}: {problems:?}, granted: {is_open}"));
+            wrong.push(format!("{script}: {of_it:?}, granted: {is_open}"));
         }
     }
     wrong
