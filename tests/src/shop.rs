@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::servers::postgres::Server;
 use crate::world::{World, examples};
@@ -10,7 +10,12 @@ use crate::world::{World, examples};
 /// The files of the example shop, by name.
 #[must_use]
 pub fn shop() -> BTreeMap<String, String> {
-    let entries = fs::read_dir(examples().join("shop")).expect("the example is committed");
+    texts(&examples().join("shop"))
+}
+
+/// The files of a folder, by name.
+pub(crate) fn texts(folder: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(folder).expect("the folder is there");
     let files = entries.map(|entry| entry.expect("a readable folder").path()).filter(|path| path.is_file());
     let named = |path: PathBuf| {
         let name = path.file_name()?.to_str()?.to_owned();

@@ -2,21 +2,21 @@
 //! process that asks for the same manifests starts and stops such a world and keeps it; each is a copy. To found an installation and a
 //! tenant takes more of a core than all else that a small test does, and is tested elsewhere.
 
-use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
 use std::fs;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::World;
 use crate::servers::postgres::{OVER, Server, copy};
+use crate::shop::texts;
 
 /// Manifests by the names of their files.
-type Manifests = Vec<(String, String)>;
+type Manifests = BTreeMap<String, String>;
 
-static FOUNDATIONS: LazyLock<Mutex<HashMap<Manifests, Arc<OnceCell<Foundation>>>>> =
+static FOUNDATIONS: LazyLock<Mutex<BTreeMap<Manifests, &'static OnceCell<Foundation>>>> =
     LazyLock::new(Mutex::default);
 
 /// Neither runs.
@@ -44,14 +44,7 @@ impl World {
     }
 
     async fn found(self) -> World {
-        let entries = fs::read_dir(self.manifests()).expect("the folder is ours");
-        let mut files: Manifests = entries
-            .map(|entry| entry.expect("a readable folder").path())
-            .map(|path| (text(path.file_name().expect("a file")), fs::read_to_string(&path).expect("a text")))
-            .collect();
-        files.sort();
-        let cell = foundation(files).await;
-        let foundation = cell.get().expect("it was made");
+        let foundation = foundation(texts(&self.manifests())).await;
         copy(&foundation.server.state(), &self.state());
         copy(&foundation.world.state().join("."), &self.state());
         self
@@ -66,8 +59,7 @@ impl World {
             return (server, world);
         }
         let named = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-        let cell = foundation(named.collect()).await;
-        let foundation = cell.get().expect("it was made");
+        let foundation = foundation(named.collect()).await;
         let server = Server::copy_of(&foundation.server.state()).await;
         let world = World::on(&server, files);
         copy(&foundation.world.state(), &world.state());
@@ -75,13 +67,10 @@ impl World {
     }
 }
 
-fn text(name: &OsStr) -> String {
-    name.to_str().expect("a test gave it its name").to_owned()
-}
-
 /// What these manifests have made.
-async fn foundation(files: Manifests) -> Arc<OnceCell<Foundation>> {
-    let cell = FOUNDATIONS.lock().entry(files.clone()).or_default().clone();
+async fn foundation(files: Manifests) -> &'static Foundation {
+    let cell: &OnceCell<_> =
+        FOUNDATIONS.lock().entry(files.clone()).or_insert_with(|| Box::leak(Box::default()));
     cell.get_or_init(async || {
         let mut server = Server::plain().await;
         let files: Vec<_> = files.iter().map(|(name, text)| (&**name, &**text)).collect();
@@ -93,6 +82,5 @@ async fn foundation(files: Manifests) -> Arc<OnceCell<Foundation>> {
         fs::remove_file(server.state().join("postgres.log")).expect("the server has written it");
         Foundation { server, world }
     })
-    .await;
-    cell
+    .await
 }
