@@ -14,15 +14,21 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::{Layer, Service};
 
+use crate::tenure::Tenure;
+
 /// Any other request that takes longer has failed.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Opens nothing yet: the first request connects. Gives the client and the namespace that it belongs to. A watch is
-/// renewed after `watch`.
+/// Opens nothing yet: the first request connects. Gives the client, which writes in `tenure` only, and the namespace that
+/// it belongs to. A watch is renewed after `watch`.
 ///
 /// # Errors
 /// When neither a pod's account nor a kubeconfig is there.
-pub async fn connect(progress: &Progress, watch: Duration) -> Result<(Client, String), ConnectError> {
+pub async fn connect(
+    progress: &Progress,
+    tenure: &Tenure,
+    watch: Duration,
+) -> Result<(Client, String), ConnectError> {
     let mut config = Config::infer().await.map_err(|error| ConnectError(error.to_string()))?;
     // a watch is silent for as long as nothing changes
     config.read_timeout = Some(watch + REQUEST_TIMEOUT);
@@ -30,7 +36,7 @@ pub async fn connect(progress: &Progress, watch: Duration) -> Result<(Client, St
     config.connect_timeout = Some(REQUEST_TIMEOUT);
     let namespace = config.default_namespace.clone();
     let builder = ClientBuilder::try_from(config).map_err(|error| ConnectError(error.to_string()))?;
-    Ok((builder.with_layer(progress).build(), namespace))
+    Ok((builder.with_layer(progress).with_layer(tenure).build(), namespace))
 }
 
 /// Why it is not known where the API server is.

@@ -14,6 +14,7 @@ use rowgate_reconcile::source::SourceError;
 use tokio::time::Instant;
 
 use crate::source::{ask, ask_unless_refused, refused};
+use crate::tenure::Tenure;
 use rowgate_reconcile::entropy;
 
 /// For how long a Lease that does not change belongs to its holder.
@@ -34,6 +35,8 @@ pub struct Leadership {
     seen: Option<(Observed, Instant)>,
     /// As we wrote it last, while nothing has failed since.
     ours: Option<Lease>,
+    /// Lasts from when we last began to write it and were heard, and not from the answer.
+    tenure: Tenure,
 }
 
 /// What shows that a holder is alive: any change.
@@ -68,13 +71,14 @@ pub enum Lost {
 
 impl Leadership {
     #[must_use]
-    pub fn new(client: Client, namespace: &str, name: &str, identity: &str) -> Leadership {
+    pub fn new(client: Client, namespace: &str, name: &str, identity: &str, tenure: Tenure) -> Leadership {
         Leadership {
             api: Api::namespaced(client, namespace),
             name: name.to_owned(),
             identity: identity.to_owned(),
             seen: None,
             ours: None,
+            tenure,
         }
     }
 
@@ -100,19 +104,15 @@ impl Leadership {
 
     /// Keeps the Lease, and returns when it is lost.
     pub async fn keep(&mut self) -> Lost {
-        let mut renewed = Instant::now();
         let mut reason = String::new();
         loop {
             let next = if reason.is_empty() { RENEW_INTERVAL } else { RETRY_PERIOD };
             tokio::time::sleep(next).await;
-            // by our own clock, which goes on while the process is paused: after that the API server is not asked
-            let Some(left) = RENEW_DEADLINE.checked_sub(renewed.elapsed()) else { return self.late(&reason) };
+            // after that the API server is not asked
+            let Some(left) = self.tenure.left() else { return self.late(&reason) };
             match tokio::time::timeout(left, self.renew()).await {
                 Err(_) => return self.late("no answer"),
-                Ok(Ok(true)) => {
-                    renewed = Instant::now();
-                    reason.clear();
-                }
+                Ok(Ok(true)) => reason.clear(),
                 Ok(Ok(false)) => {
                     let holder = self.seen.as_ref().map(|(seen, _)| seen.holder.clone()).unwrap_or_default();
                     return Lost::Taken { name: self.name.clone(), holder };
@@ -131,6 +131,7 @@ impl Leadership {
 
     /// Gives the Lease back, so that the next one need not wait.
     pub async fn release(&mut self) {
+        self.tenure.end();
         let attempt = || format!("release the Lease {}", self.name);
         let released = async {
             let Some(mut lease) = ask(attempt, self.api.get_opt(&self.name)).await? else { return Ok(()) };
@@ -156,18 +157,20 @@ impl Leadership {
         let Some(ours) = self.ours.take() else { return self.step().await };
         let attempt = || format!("write the Lease {}", self.name);
         let wanted = written(Some(ours), &self.name, &self.identity, true, entropy::now());
-        let params = PostParams::default();
+        let (params, now) = (PostParams::default(), Instant::now());
         match ask_unless_refused(attempt, self.api.replace(&self.name, &params, &wanted)).await? {
             Ok(lease) => {
-                self.wrote(lease);
+                self.wrote(lease, now);
                 Ok(true)
             }
             Err(_) => self.step().await,
         }
     }
 
-    fn wrote(&mut self, lease: Lease) {
-        self.seen = Some((observed(&lease), Instant::now()));
+    /// It stands there; we began to write it at `now`.
+    fn wrote(&mut self, lease: Lease, now: Instant) {
+        self.tenure.extend(now + RENEW_DEADLINE);
+        self.seen = Some((observed(&lease), now));
         self.ours = Some(lease);
     }
 
@@ -196,7 +199,7 @@ impl Leadership {
         };
         match answer {
             Ok(lease) => {
-                self.wrote(lease);
+                self.wrote(lease, now);
                 Ok(true)
             }
             // another operator was quicker; a holder reads the Lease again before that counts

@@ -21,6 +21,7 @@ use crate::lease::{Leadership, Lost};
 use crate::meter::Meter;
 use crate::roots::{self, RootsError};
 use crate::source::KubeSource;
+use crate::tenure::Tenure;
 use rowgate_reconcile::entropy;
 
 /// After PostgreSQL or the API server did not answer, and what it grows to.
@@ -53,8 +54,8 @@ pub enum RunError {
 pub async fn run(settings: Settings) -> Result<(), RunError> {
     let address = settings.health;
     let listener = TcpListener::bind(address).await.map_err(|source| RunError::Listen { address, source })?;
-    let progress = Progress::default();
-    let (client, namespace) = api::connect(&progress, settings.watch).await?;
+    let (progress, tenure) = (Progress::default(), Tenure::default());
+    let (client, namespace) = api::connect(&progress, &tenure, settings.watch).await?;
     let namespace = settings.own_namespace.clone().unwrap_or(namespace);
     let meter = Arc::new(Meter::default());
     // what is under way in them is dropped with it
@@ -92,7 +93,7 @@ pub async fn run(settings: Settings) -> Result<(), RunError> {
         }
     });
     let mut leadership =
-        Leadership::new(client.clone(), &namespace, &settings.lease_name, &settings.identity);
+        Leadership::new(client.clone(), &namespace, &settings.lease_name, &settings.identity, tenure);
     if shutdown.run_until_cancelled(Box::pin(leadership.acquire())).await.is_none() {
         return Ok(());
     }

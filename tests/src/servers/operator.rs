@@ -19,6 +19,8 @@ use crate::world::{free_port, program};
 
 /// The ServiceAccount that the operator is.
 pub const ACCOUNT: &str = "operator";
+/// The one of another operator with the same rights, where a test asks which of two has written something.
+pub const OTHER_ACCOUNT: &str = "other-operator";
 
 /// It ends with this value, or with the test process. Home and the one namespace that it looks after are the same.
 #[derive(Debug)]
@@ -206,6 +208,8 @@ pub fn rights(namespace: &str) -> String {
     let text = fs::read_to_string(path).expect("the chart is committed");
     let rules: Value = serde_yaml::from_str(&text).expect("rules in YAML");
     let group = "rbac.authorization.k8s.io";
+    let subject = |name| json!({ "kind": "ServiceAccount", "name": name, "namespace": namespace });
+    let subjects = [ACCOUNT, OTHER_ACCOUNT].map(subject);
     let role = |part: &str| {
         let role = json!({
             "apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": { "name": part }, "rules": rules[part],
@@ -213,7 +217,7 @@ pub fn rights(namespace: &str) -> String {
         let binding = json!({
             "apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": { "name": part },
             "roleRef": { "apiGroup": group, "kind": "Role", "name": part },
-            "subjects": [{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace }],
+            "subjects": subjects,
         });
         format!("{role}\n---\n{binding}\n")
     };
