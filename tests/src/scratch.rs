@@ -38,24 +38,34 @@ fn holds_servers(mounts: &str) -> bool {
     })
 }
 
-/// `$1` is the folder. Processes first, so that nobody writes into what is being removed. The pid file, not the
-/// process, tells that PostgreSQL has ended: an unreaped child counts as alive. A copy that was under way when the test
-/// was killed may still fill the folder for a moment.
+/// `$1` is the folder. Processes first, so that nobody writes into what is being removed. Ids are given again, within minutes
+/// where there are 32,768: a process is ours if it began when the note says, a PostgreSQL if it stands in its folder, which a
+/// test may have killed. The pid file, not the process, tells that PostgreSQL has ended: an unreaped child counts as alive. A
+/// copy that was under way when the test was killed may still fill the folder for a moment.
 const CLEAN_UP: &str = r#"
 cat >/dev/null
-for note in "$1"/pids/*; do
-  [ -e "$note" ] && kill -KILL "$(cat "$note")"
+folder=$1
+for note in "$folder"/pids/*; do
+  [ -e "$note" ] && read -r pid began <"$note" && read -r stat <"/proc/$pid/stat" || continue
+  set -- ${stat##*) }
+  [ "${20}" = "$began" ] && kill -KILL "$pid"
 done
-find "$1" -name postmaster.pid | while read -r note; do
+find "$folder" -name postmaster.pid | while read -r note; do
   socket=$(sed -n 5p "$note")
-  kill -QUIT "$(sed -n 1p "$note")"
-  looks=0
-  while [ -e "$note" ] && [ "$looks" -lt 200 ]; do sleep 0.02; looks=$((looks + 1)); done
+  pid=$(sed -n 1p "$note")
+  if [ "/proc/$pid/cwd" -ef "${note%/*}" ]; then
+    kill -QUIT "$pid"
+    looks=0
+    while [ -e "$note" ] && [ "$looks" -lt 200 ]; do sleep 0.02; looks=$((looks + 1)); done
+  fi
   case "$socket" in */rowgate-*) rm -rf "$socket" ;; esac
 done
 looks=0
-while ! rm -rf "$1" && [ "$looks" -lt 50 ]; do sleep 0.1; looks=$((looks + 1)); done
+while ! rm -rf "$folder" && [ "$looks" -lt 50 ]; do sleep 0.1; looks=$((looks + 1)); done
 "#;
+
+/// Of each log this much is shown when a test fails.
+const SHOWN: usize = 20;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -94,7 +104,11 @@ impl Scratch {
 
     /// Has this process killed with the folder. Forget it again when it was waited for: its id may be another's soon.
     pub fn adopt(&self, pid: u32) {
-        fs::write(self.note(pid), pid.to_string()).expect("the folder is ours");
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it was not waited for");
+        // behind the name, which may hold spaces
+        let began = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(19));
+        let note = format!("{pid} {}\n", began.expect("a time"));
+        fs::write(self.note(pid), note).expect("the folder is ours");
     }
 
     pub fn forget(&self, pid: u32) {
@@ -103,6 +117,18 @@ impl Scratch {
 
     fn note(&self, pid: u32) -> PathBuf {
         self.path.join("pids").join(pid.to_string())
+    }
+
+    /// The end of what the processes have written.
+    fn last_lines(&self) -> String {
+        let mut shown = String::new();
+        for name in ["log", "stderr"] {
+            let Ok(log) = fs::read_to_string(self.path.join(name)) else { continue };
+            let lines: Vec<&str> = log.lines().collect();
+            let last = lines[lines.len().saturating_sub(SHOWN)..].join("\n");
+            shown += &format!("the end of {}:\n{last}\n", self.path.join(name).display());
+        }
+        shown
     }
 }
 
@@ -114,6 +140,9 @@ impl Default for Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        if thread::panicking() {
+            eprint!("{}", self.last_lines());
+        }
         let leaks = sweep::end(&self.path);
         drop(self.cleaner.stdin.take());
         let _status = self.cleaner.wait();
@@ -126,6 +155,8 @@ impl Drop for Scratch {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
     use super::*;
 
     #[test]
@@ -140,5 +171,27 @@ mod tests {
             assert_eq!(holds_servers(&mounts), holds, "{options}");
         }
         assert!(!holds_servers("proc /proc proc rw 0 0\n"));
+    }
+
+    /// Of the two processes one began when its note says. The note of a PostgreSQL that was killed names a third.
+    #[test]
+    fn a_process_that_has_the_id_of_another_one_is_not_killed() {
+        let sleeps = || Command::new("sleep").arg("600").spawn().expect("a program");
+        let [mut ours, mut another, mut third] = [sleeps(), sleeps(), sleeps()];
+        let scratch = Scratch::new();
+        scratch.adopt(ours.id());
+        scratch.adopt(another.id());
+        fs::write(scratch.note(another.id()), format!("{} 1\n", another.id())).expect("the folder is ours");
+        let published = format!("{}\n", third.id());
+        fs::write(scratch.path().join("postmaster.pid"), published).expect("the folder is ours");
+        let path = scratch.path().to_owned();
+        drop(scratch);
+        assert!(!path.exists());
+        let signal = ours.wait().expect("our child").signal();
+        let lives = [&mut another, &mut third].map(|it| it.try_wait().expect("our child").is_none());
+        for it in [&mut another, &mut third] {
+            it.kill().and_then(|()| it.wait()).expect("our child");
+        }
+        assert_eq!((signal, lives), (Some(9), [true, true]));
     }
 }
