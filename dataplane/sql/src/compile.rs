@@ -27,7 +27,7 @@ use crate::text::Sql;
 pub use all_rows::{CompiledRows, all_rows};
 pub use call::{CompiledCall, call};
 use nested::{Belonging, Join, Lists};
-pub use nested::{CompiledLevel, ListPlan};
+pub use nested::{CompiledLevel, ListPlan, OrderColumn};
 pub use select::Member;
 pub use value::probe::{ValueDiagnosis, ValueProbe};
 pub use write::{CompiledWrite, Effect, Verb, delete, insert, upsert};
@@ -136,8 +136,11 @@ fn order(sql: &mut Sql, query: &Query) {
 
 /// The field of a term of the order. A reference is joined as the row of the number that follows its own.
 fn ordered(sql: &mut Sql, query: &Query, term: &OrderTerm) {
-    let alias = term.reference.map_or(0, |number| number as u64 + 1);
-    column_of(sql, alias, query.ordered(term), term.field);
+    column_of(sql, alias_of(term), query.ordered(term), term.field);
+}
+
+fn alias_of(term: &OrderTerm) -> u64 {
+    term.reference.map_or(0, |number| number as u64 + 1)
 }
 
 fn limit(sql: &mut Sql, query: &Query) {

@@ -1,12 +1,13 @@
 //! Answers of several statements whose rows stand within each other: one batch, one snapshot, one JSON.
 //!
-//! `batch` writes the messages and `rewritten` the last statement among them, `lists` keeps the rows of each level until those around
+//! `batch` writes the messages and `rewritten` the last statement among them, `lists` keeps the rows of each `level` until those around
 //! them come, and writes them into these.
 
 use rowgate_core::derive::CursorKey;
 use rowgate_sql::compile::{CompiledDocument, CompiledLevel, Member};
 
 pub(super) mod batch;
+mod level;
 pub(super) mod lists;
 pub(super) mod rewritten;
 

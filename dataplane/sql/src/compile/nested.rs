@@ -3,6 +3,7 @@
 //! around once more, in the same snapshot, and gives beside each row by what it belongs to one of those.
 
 mod belonging;
+mod in_memory;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -10,9 +11,10 @@ use std::sync::Arc;
 use rowgate_core::cursor::Binding;
 
 pub(super) use belonging::{Around, Belonging};
+pub use in_memory::OrderColumn;
 
 use super::select::{self, Member};
-use super::{aggregate, column, column_of, encoding, fence, limit, mark, operator, order, rows, rows_up_to};
+use super::{aggregate, column, column_of, encoding, fence, limit, operator, order, rows, rows_up_to};
 use crate::catalog::{Entity, EntityKind, Link};
 use crate::query::{Query, Reference, Selected, ToOne};
 use crate::shape::{Column, Shape};
@@ -34,6 +36,8 @@ pub struct CompiledLevel {
     pub is_value: bool,
     /// There are no lists with fewer rows than there are: more than `take` are too many.
     pub is_whole: bool,
+    /// The rows come in no order, all of them up to `bound`: by what those of a list are to be ordered. `None`: they come in their order.
+    pub order: Option<Vec<OrderColumn>>,
     /// For the cursors of its lists.
     pub binding: Option<Binding>,
     /// The level whose rows hold the lists; `None`: the read, or the document.
@@ -44,6 +48,12 @@ pub struct CompiledLevel {
 }
 
 impl CompiledLevel {
+    /// Whether it is the read itself, of which a page ends somewhere.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.around.is_none() && self.key.is_empty()
+    }
+
     /// Whether it is one value beside the rows of a read.
     #[must_use]
     pub fn is_root_value(&self) -> bool {
@@ -178,10 +188,12 @@ impl<'q> Lists<'q> {
             let columns = &mut select.shape.columns;
             let mut key = Vec::new();
             let together = together(root, &hops, self.plan);
+            let mut order_when_read = None;
             if let Some(Together { pairs, .. }) = together {
-                for (_, at) in pairs {
-                    key.push(mark(&mut sql, &query.entity, columns, *at));
-                }
+                let mut asked =
+                    |field: usize| select.asked.column(&mut sql, columns, (0, &query.entity), field);
+                key.extend(pairs.iter().map(|(_, at)| asked(*at)));
+                order_when_read = in_memory::order(query, pairs, asked);
             } else if let Some(hop) = hops.last() {
                 let entity = entity_around(root, &hops);
                 for around in hop.link.around() {
@@ -191,7 +203,9 @@ impl<'q> Lists<'q> {
                 }
             }
             from(&mut sql, root, &hops, &select.joins, self.plan);
-            order(&mut sql, query);
+            if order_when_read.is_none() {
+                order(&mut sql, query);
+            }
             if hops.is_empty() {
                 limit(&mut sql, query);
             }
@@ -204,6 +218,7 @@ impl<'q> Lists<'q> {
                 bound: together.map(|together| together.bound),
                 is_value: matches!(query.select[..], [Selected::Aggregate { .. }]),
                 is_whole: query.group.is_some() && query.binding.is_none(),
+                order: order_when_read,
                 binding: query.binding,
                 around,
                 key_around,

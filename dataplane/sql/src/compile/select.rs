@@ -1,7 +1,7 @@
 //! The select list of a read, and how its columns make an object.
 
 use super::nested::{self, Hop, Join, Lists};
-use super::{column_of, encoding, mark, number_of_rows, ordered, position_encoding};
+use super::{alias_of, column_of, encoding, number_of_rows};
 use crate::catalog::Entity;
 use crate::query::{ConnectionPart, Form, Group, Query, Selected, ToMany, ToOne};
 use crate::shape::{Column, Encoding, Shape, label};
@@ -14,7 +14,7 @@ pub enum Member {
     Column(usize),
     /// With its label, as it is.
     Constant(Box<str>),
-    /// An object, or null where the column `presence` is false.
+    /// An object, or null where the column `presence` is null.
     Object { label: Box<str>, presence: Option<usize>, members: Vec<Member> },
     /// The rows of a level.
     List { label: Box<str>, level: usize, more: Box<str>, count: Option<(Box<str>, usize)> },
@@ -62,6 +62,32 @@ pub(super) struct Select<'q> {
     /// Empty where the labelled columns are the object.
     pub(super) members: Vec<Member>,
     pub(super) joins: Vec<Join<'q>>,
+    pub(super) asked: Asked,
+}
+
+/// Which fields there are columns of already: the number of the row, the field, the column. PostgreSQL is asked for each once.
+#[derive(Default)]
+pub(super) struct Asked(Vec<(u64, usize, usize)>);
+
+impl Asked {
+    /// Asks for a field of the rows `t<alias>`, and says where it stands among `columns`.
+    pub(super) fn column(
+        &mut self,
+        sql: &mut Sql,
+        columns: &mut Vec<Column>,
+        (alias, entity): (u64, &Entity),
+        field: usize,
+    ) -> usize {
+        let found = self.0.iter().find(|(of, at, _)| (*of, *at) == (alias, field));
+        if let Some((_, _, column)) = found {
+            return *column;
+        }
+        sql.lit(if columns.is_empty() { "select " } else { ", " });
+        column_of(sql, alias, entity, field);
+        columns.push(Column { label: None, encoding: encoding::of(&entity.fields[field].ty) });
+        self.0.push((alias, field, columns.len() - 1));
+        columns.len() - 1
+    }
 }
 
 /// Writes the members asked for, then what the position needs and does not find among them. `hops`: where the query stands
@@ -80,29 +106,23 @@ pub(super) fn write<'q>(
     let n_columns = query.select.len() + query.order.len() + 2;
     let columns = Vec::with_capacity(n_columns);
     let group = query.group.as_ref();
-    let mut writer = Writer { sql, group, hops, columns, joins: nested::of_order(query), lists };
+    let asked = Asked::default();
+    let mut writer = Writer { sql, group, hops, columns, asked, joins: nested::of_order(query), lists };
     let mut members = Vec::new();
     match !query.select.is_empty() && query.select.iter().all(is_column) {
         true => query.select.iter().for_each(|selected| writer.plain(0, entity, selected)),
         false => members = writer.members(0, entity, &query.select, &[]),
     }
-    let Writer { sql, mut columns, joins, .. } = writer;
+    let Writer { sql, mut columns, mut asked, joins, .. } = writer;
+    // of a list within rows without a cursor nobody asks where it ends
+    let is_placed = hops.is_empty() || query.binding.is_some();
     let mut position = Vec::with_capacity(query.order.len() + 1);
-    for term in &query.order {
-        // before the first object each member is one column
-        let plain = query.select.iter().take_while(|it| is_column(it));
-        let is_shown = |it: &Selected| term.reference.is_none() && place(group, it) == Some(term.field);
-        let shown = plain.enumerate().find(|(_, it)| is_shown(it));
-        position.push(shown.map_or(columns.len(), |(at, _)| at));
-        if shown.is_none() {
-            sql.lit(if columns.is_empty() { "select " } else { ", " });
-            ordered(sql, query, term);
-            columns
-                .push(Column { label: None, encoding: position_encoding(query.ordered(term), term.field) });
-        }
+    for term in query.order.iter().filter(|_| is_placed) {
+        let row = (alias_of(term), query.ordered(term));
+        position.push(asked.column(sql, &mut columns, row, term.field));
     }
     if let Some(version) = query.version {
-        position.push(mark(sql, entity, &mut columns, version));
+        position.push(asked.column(sql, &mut columns, (0, entity), version));
     }
     let count = query.count.then(|| {
         // Uncorrelated, so PostgreSQL works it out once and not for each row, in the snapshot of the page.
@@ -117,7 +137,7 @@ pub(super) fn write<'q>(
         sql.lit("select true");
         columns.push(Column { label: None, encoding: Encoding::Bool });
     }
-    Select { shape: Shape { columns, position, count }, members, joins }
+    Select { shape: Shape { columns, position, count }, members, joins, asked }
 }
 
 /// Where a member of one column stands among the fields of the entity, or of what a group is.
@@ -135,6 +155,7 @@ struct Writer<'q, 'w> {
     group: Option<&'q Group>,
     hops: &'w [Hop<'q>],
     columns: Vec<Column>,
+    asked: Asked,
     joins: Vec<Join<'q>>,
     lists: &'w mut Lists<'q>,
 }
@@ -142,6 +163,11 @@ struct Writer<'q, 'w> {
 impl<'q> Writer<'q, '_> {
     fn comma(&mut self) -> &mut Sql {
         self.sql.lit(if self.columns.is_empty() { "select " } else { ", " })
+    }
+
+    /// The column of a field, of the rows `t<alias>`.
+    fn column(&mut self, alias: u64, entity: &Entity, field: usize) -> usize {
+        self.asked.column(self.sql, &mut self.columns, (alias, entity), field)
     }
 
     /// A member of one column, of the rows `t<alias>`.
@@ -157,6 +183,7 @@ impl<'q> Writer<'q, '_> {
         let entity = self.group.map_or(entity, |group| &group.entity);
         self.comma();
         column_of(self.sql, alias, entity, at);
+        self.asked.0.push((alias, at, self.columns.len()));
         self.columns.push(Column { label: Some(label(name)), encoding: encoding::of(&entity.fields[at].ty) });
     }
 
@@ -188,26 +215,16 @@ impl<'q> Writer<'q, '_> {
                     entity: &one.entity,
                     read: one.read_fields(),
                 });
-                self.comma();
+                let with = [ones, &[&**one]].concat();
+                let members = self.members(joined, &one.entity, &one.select, &with);
+                // what it is found by is null where there is no row
                 let (_, inside) = one.link[0];
-                column_of(self.sql, joined, &one.entity, inside);
-                self.sql.lit(" is not null");
-                self.columns.push(Column { label: None, encoding: Encoding::Bool });
-                let presence = Some(self.columns.len() - 1);
-                let ones = [ones, &[&**one]].concat();
-                let members = self.members(joined, &one.entity, &one.select, &ones);
+                let presence = Some(self.column(joined, &one.entity, inside));
                 Member::Object { label: label(&one.name), presence, members }
             }
             Selected::Many(many) => {
-                let around = many.link.around();
-                let mut key = Vec::with_capacity(around.len());
-                for around in around {
-                    self.comma();
-                    column_of(self.sql, alias, entity, around);
-                    key.push(self.columns.len());
-                    let encoding = encoding::of(&entity.fields[around].ty);
-                    self.columns.push(Column { label: None, encoding });
-                }
+                let around = many.link.around().into_iter();
+                let key: Vec<usize> = around.map(|around| self.column(alias, entity, around)).collect();
                 let first = self.lists.next_number();
                 for query in &many.lists {
                     self.lists.push(self.hops, ones, (&many.link, query), key.clone());

@@ -60,12 +60,12 @@ fn a_row_that_is_referred_to_is_joined_and_its_columns_make_an_object() {
     assert_eq!(
         levels(&read),
         [concat!(
-            r#"select t."line", t1."id" is not null, t1."status", t."order_id" from "app"."order""lines" t "#,
+            r#"select t."line", t1."status", t1."id", t."order_id" from "app"."order""lines" t "#,
             r#"left join "app"."orders" t1 on t1."id" = t."order_id" order by t."order_id", t."line" limit 3 <- "#,
         )]
     );
     let object =
-        Member::Object { label: r#""order":"#.into(), presence: Some(1), members: vec![Member::Column(2)] };
+        Member::Object { label: r#""order":"#.into(), presence: Some(2), members: vec![Member::Column(1)] };
     assert_eq!(read.members, [Member::Column(0), object]);
     assert_eq!(read.shape.position, [3, 0]);
 }
@@ -81,7 +81,7 @@ fn rows_that_refer_to_one_are_a_statement_for_all_rows_around() {
     assert_eq!(
         levels(&read),
         [
-            r#"select t."id", t."id" from "app"."orders" t where t."total" > $1 order by t."id" limit 11 <- 1700:"5""#,
+            r#"select t."id" from "app"."orders" t where t."total" > $1 order by t."id" limit 11 <- 1700:"5""#,
             concat!(
                 r#"select t."qty", t."order_id", t."line", p."id" from (select t."id" from "app"."orders" t "#,
                 r#"where t."total" > $1 order by t."id" limit 11) p cross join lateral "#,
@@ -95,7 +95,7 @@ fn rows_that_refer_to_one_are_a_statement_for_all_rows_around() {
     let list = Member::List { label: r#""lines":"#.into(), level: 0, more, count: None };
     assert_eq!(read.members, [Member::Column(0), list]);
     let level = &read.levels[0];
-    assert_eq!((level.around, &*level.key_around, &*level.key), (None, &[1][..], &[3][..]));
+    assert_eq!((level.around, &*level.key_around, &*level.key), (None, &[0][..], &[3][..]));
     assert_eq!((level.take, &*level.shape.position, level.members.len()), (1, &[1, 2][..], 0));
 }
 
@@ -111,14 +111,14 @@ fn lists_nest_and_a_row_of_several_rows_around_comes_once() {
         levels(&read)[1..],
         [
             format!(
-                r#"select t."line", t1."id" is not null, t1."id", t1."id", t."order_id", p."id" from ({orders}) p cross join lateral {page}{referred} order by t."order_id", t."line" <- "#
+                r#"select t."line", t1."id", t."order_id", p."id" from ({orders}) p cross join lateral {page}{referred} order by t."order_id", t."line" <- "#
             ),
             format!(
                 r#"select t."line", t."order_id", p."id" from (select distinct t."id" from (select t1."id" from ({orders}) p cross join lateral {page}{referred}) t) p cross join lateral {page} order by t."order_id", t."line" <- "#
             ),
         ]
     );
-    assert_eq!((read.levels[1].around, &*read.levels[1].key_around), (Some(0), &[3][..]));
+    assert_eq!((read.levels[1].around, &*read.levels[1].key_around), (Some(0), &[1][..]));
 }
 
 /// What a request of REST with `$expand` sends, the read first, with each list by itself.
@@ -141,9 +141,9 @@ fn the_lists_of_a_level_are_asked_for_together() {
     assert_eq!(
         levels[1],
         concat!(
-            r#"select t."qty", t."order_id", t."line", t."order_id" from (select t."order_id", t."line", t."qty" "#,
+            r#"select t."qty", t."order_id", t."line" from (select t."order_id", t."line", t."qty" "#,
             r#"from "app"."order""lines" t where t."order_id" = any(array(select t."id" from "app"."orders" t "#,
-            r#"order by t."id" limit 51)) limit 5151) t order by t."order_id", t."line" <- "#,
+            r#"order by t."id" limit 51)) limit 5151) t <- "#,
         )
     );
     assert_eq!(bounds, [None, Some(5151)]);
@@ -169,7 +169,7 @@ fn what_expand_names_is_joined_or_a_statement_of_its_own() {
     assert_eq!(
         expanded("lines", "$select=line&$expand=order($select=status)&$first=1"),
         [concat!(
-            r#"select t."line", t1."id" is not null, t1."status", t."order_id" from "app"."order""lines" t "#,
+            r#"select t."line", t1."status", t1."id", t."order_id" from "app"."order""lines" t "#,
             r#"left join "app"."orders" t1 on t1."id" = t."order_id" order by t."order_id", t."line" limit 2 <- "#
         )]
     );
@@ -186,11 +186,11 @@ fn what_expand_names_is_joined_or_a_statement_of_its_own() {
             "$select=id&$first=1&$count=true&$expand=lines($select=qty;$filter=qty gt 1;$first=5;$count=true)"
         ),
         [
-            format!(r#"select t."id", t."id" {orders} <- "#),
+            format!(r#"select t."id" {orders} <- "#),
             r#"select t."a0" from (select pg_catalog.count(*) as "a0" from "app"."orders" t) t limit 1 <- "#
                 .to_owned(),
             format!(
-                r#"select t."qty", t."order_id", t."line", p."id" from {around} cross join lateral {lines} order by t."order_id", t."line" <- 23:"1""#
+                r#"select t."qty", p."id" from {around} cross join lateral {lines} order by t."order_id", t."line" <- 23:"1""#
             ),
             format!(
                 r#"select t."a0", p."id" from {around} cross join lateral (select t."a0" from (select pg_catalog.count(*) as "a0" from "app"."order""lines" t where t."order_id" = p."id" and t."qty" > $1) t limit 1) t <- 23:"1""#

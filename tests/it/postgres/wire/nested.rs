@@ -165,13 +165,13 @@ async fn rows_within_rows_are_those_that_lateral_joins_would_give() {
         panic!("three levels")
     };
 
-    // id, whether there is a customer, its city, its id for its orders, and the order's id for its lines
+    // id, the customer's city and id, by which it has its orders and which is null without a customer
     let column = |rows: &[serde_json::Value], at: usize| -> Vec<serde_json::Value> {
         rows.iter().map(|row| row[at.to_string()].clone()).collect()
     };
     let wanted = json(
         &tenant,
-        "select json_agg(json_build_array(o.id, c.id is not null, c.city) order by o.id desc) \
+        "select json_agg(json_build_array(o.id, c.city, c.id) order by o.id desc) \
          from (select * from app.orders order by id desc limit 11) o left join app.customers c on c.id = o.customer_id",
     ).await;
     let found: Vec<_> = orders.iter().map(|row| serde_json::json!([row["0"], row["1"], row["2"]])).collect();

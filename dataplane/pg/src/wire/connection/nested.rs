@@ -54,9 +54,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         // a batch that failed has skipped it
         let key_now = match &read {
-            Ok(_) => match self.read_key_row(ask, batch.parses_key_again).await {
+            Ok(_) => match self.read_key_again(ask, batch.parses_key_again).await {
                 Ok(key_now) => Some(key_now),
-                Err(stop) => return self.without_key(stop).await,
+                Err(stop) => return Err(broken(stop, Part::Key)),
             },
             Err(_) => None,
         };
@@ -65,8 +65,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if !is_expected {
             return Ok((refused(Failure::WrongRole(key)), false));
         }
-        if let Some(key_now) = key_now.filter(|it| it.role != ask.role) {
-            return Ok((refused(Failure::WrongRole(key_now)), false));
+        match key_now {
+            Some(None) => return Ok((refused(Failure::DeadKey), false)),
+            Some(Some(key_now)) if key_now.role != ask.role => {
+                return Ok((refused(Failure::WrongRole(key_now)), false));
+            }
+            _ => {}
         }
         let changed = |message: &'static str| refused(Failure::Changed(Cause::ours(message)));
         let read = match read {
@@ -90,6 +94,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             ));
         }
         if read.is_rewritten {
+            self.prepared.rewritten.doubts();
             return Ok((changed("a table was rewritten while it was read"), true));
         }
         if read.lists.are_cut() {
@@ -105,13 +110,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Reads up to the row of the key.
     async fn read_begin(&mut self, ask: &Asked, batch: &NestedBatch) -> Result<KeyRow, Stop> {
-        self.read_command().await?;
+        self.read_command(batch.parses_begin).await?;
+        self.prepared.begin = self.sessions == Sessions::Own;
         self.read_key(ask, batch.parses_key).await
     }
 
+    /// Reads whether the key still lives. `None`: it does not.
+    async fn read_key_again(&mut self, ask: &Asked, is_parsed: bool) -> Result<Option<KeyRow>, Stop> {
+        if is_parsed {
+            self.expect(backend::PARSE_COMPLETE_TAG).await?;
+            if self.sessions == Sessions::Own {
+                self.prepared.note(key_statement::form_again(ask));
+            }
+        }
+        self.expect(backend::BIND_COMPLETE_TAG).await?;
+        self.inbox.expect_key();
+        let row = self.expect(backend::DATA_ROW_TAG).await;
+        let key = row.and_then(|row| Ok(key_statement::row_again(row)?));
+        self.inbox.trust();
+        let key = key?;
+        self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+        Ok(key)
+    }
+
     /// Reads the answer to a command of ours.
-    async fn read_command(&mut self) -> Result<(), Stop> {
-        self.expect(backend::PARSE_COMPLETE_TAG).await?;
+    async fn read_command(&mut self, is_parsed: bool) -> Result<(), Stop> {
+        if is_parsed {
+            self.expect(backend::PARSE_COMPLETE_TAG).await?;
+        }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         self.expect(backend::COMMAND_COMPLETE_TAG).await?;
         Ok(())
@@ -149,10 +175,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     _ => return Err(Malformed("a message that is not a row").into()),
                 }
             }
+            read.lists.end(at);
         }
         if batch.parses_rewritten {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            self.prepared.rewritten = self.sessions == Sessions::Own;
+            if self.sessions == Sessions::Own {
+                self.prepared.rewritten.parsed();
+            }
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         read.is_rewritten = rewritten::is_rewritten(self.expect(backend::DATA_ROW_TAG).await?)?;
@@ -161,11 +190,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.expect(backend::CLOSE_COMPLETE_TAG).await?;
             self.statements.closed();
         }
-        self.read_command().await?;
+        self.read_command(batch.parses_commit).await?;
+        self.prepared.commit = self.sessions == Sessions::Own;
         Ok(read)
     }
 
-    /// The end of an exchange whose key statement, the first or the second, was refused.
+    /// The end of an exchange whose key statement was refused.
     async fn without_key(&mut self, stop: Stop) -> Result<(Exchanged, bool), Broken> {
         match stop {
             Stop::Server(error) if error.sqlstate == key_statement::NO_SUCH_ROLE && !error.fatal => {

@@ -1,5 +1,5 @@
 //! The bytes of a batch of several statements: BEGIN, key statement, now and then the fingerprint check, the data statements, the check
-//! for rewritten tables, COMMIT, the key statement once more, Sync.
+//! for rewritten tables, COMMIT, whether the key still lives, Sync.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use super::{Nested, rewritten};
 use crate::wire::ask::Asked;
 use crate::wire::connection::statements::{self, Number, Statements};
 use crate::wire::exchange::batch as exchange;
-use crate::wire::exchange::key_statement::Prepared;
+use crate::wire::exchange::key_statement::{self, Prepared};
 use crate::wire::request_pool::Sessions;
 
 /// What was sent, which says what must come back.
@@ -19,10 +19,13 @@ pub(crate) struct NestedBatch {
     pub(crate) parses_key: bool,
     pub(crate) parses_watch: bool,
     pub(crate) parses_rewritten: bool,
+    /// Of BEGIN and COMMIT.
+    pub(crate) parses_begin: bool,
+    pub(crate) parses_commit: bool,
     /// For each level, in its order, its statement and whether it is parsed. Sent from the last on: rows within others come first.
     pub(crate) statements: Vec<(Number, bool)>,
     pub(crate) n_closed: usize,
-    /// Of the second key statement.
+    /// Of the statement that asks for the key again.
     pub(crate) parses_key_again: bool,
 }
 
@@ -30,7 +33,7 @@ pub(crate) struct NestedBatch {
 /// of the caller's is parsed before the key is found to live. What is evicted is closed last, because it may be one of the batch.
 ///
 /// The snapshot does not show a key that dies between two levels, so the key is looked up again behind COMMIT, and no row leaves before
-/// that is answered.
+/// that is answered. Behind a pooler nothing is prepared: a name that it had is another statement's by then.
 pub(crate) fn write(
     (ask, nested): (&Asked, &Nested),
     sessions: Sessions,
@@ -38,7 +41,9 @@ pub(crate) fn write(
     statements: &mut Statements,
     out: &mut BytesMut,
 ) -> io::Result<NestedBatch> {
-    command("begin isolation level repeatable read, read only", out)?;
+    let (parses_begin, parses_commit) = (!prepared.begin, !prepared.commit);
+    let named = |name| exchange::named(sessions, name);
+    command((named("begin"), parses_begin), "begin isolation level repeatable read, read only", out)?;
     let (parses_key, parses_watch) = exchange::check(ask, sessions, prepared, out)?;
     let mut numbers = Vec::with_capacity(nested.levels.len());
     for level in nested.levels.iter().rev() {
@@ -56,30 +61,37 @@ pub(crate) fn write(
         numbers.push((number, found.is_none()));
     }
     numbers.reverse();
-    let parses_rewritten = !prepared.rewritten;
-    rewritten::write(&nested.relations, exchange::named(sessions, rewritten::NAME), parses_rewritten, out)?;
+    let (form, parses_rewritten) = prepared.rewritten.form(sessions == Sessions::Own);
+    rewritten::write(&nested.relations, (form, named(form.name)), parses_rewritten, out)?;
     for closing in statements.closing() {
         frontend::close(b'S', &closing.name(), out)?;
     }
-    command("commit", out)?;
-    // behind a pooler the name that it had is another statement's by now
-    let parses_key_again = sessions == Sessions::Pooled;
-    exchange::key(ask, sessions, parses_key_again, out)?;
+    command((named("commit"), parses_commit), "commit", out)?;
+    let again = key_statement::form_again(ask);
+    let parses_key_again = !prepared.has(again);
+    if parses_key_again {
+        frontend::parse(named(again.name), again.text, again.types.iter().copied(), out)?;
+    }
+    key_statement::execute_again(named(again.name), ask, out)?;
     frontend::sync(out);
     let n_closed = statements.closing().len();
     Ok(NestedBatch {
         parses_key,
         parses_watch,
         parses_rewritten,
+        parses_begin,
+        parses_commit,
         statements: numbers,
         n_closed,
         parses_key_again,
     })
 }
 
-/// Writes a command without a name, parameters and rows.
-fn command(text: &str, out: &mut BytesMut) -> io::Result<()> {
-    frontend::parse("", text, [], out)?;
-    exchange::bind("", [], [], out)?;
+/// Writes a command without parameters and rows, and its Parse where it is not prepared yet.
+fn command((name, parses): (&str, bool), text: &str, out: &mut BytesMut) -> io::Result<()> {
+    if parses {
+        frontend::parse(name, text, [], out)?;
+    }
+    exchange::bind(name, [], [], out)?;
     frontend::execute("", 0, out)
 }

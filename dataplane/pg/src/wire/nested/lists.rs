@@ -1,7 +1,5 @@
 //! The rows of each level as JSON, by the rows around them that they belong to.
 
-use std::collections::HashMap;
-
 use rowgate_core::cursor::{self, Position};
 use rowgate_core::derive::CursorKey;
 use rowgate_sql::compile::{CompiledLevel, Member};
@@ -9,6 +7,7 @@ use rowgate_sql::query::ConnectionPart;
 use rowgate_sql::shape::{Encoding, Shape};
 
 use super::Nested;
+use super::level::{self, Level, List, Values, key};
 use crate::wire::connection::frames::Fields;
 use crate::wire::encode::json;
 use crate::wire::failure::{Malformed, Stop, Unwritten};
@@ -16,33 +15,16 @@ use crate::wire::failure::{Malformed, Stop, Unwritten};
 /// All of an answer is in memory until its last row has come, so that it has no more bytes than these; 32 MiB.
 const MAX_BYTES: usize = 32 << 20;
 
-/// What a row takes besides its JSON.
-const ROW: usize = 16;
+/// A row of so many columns takes no memory of its own while it is read.
+const FEW: usize = 16;
 
 /// Rows so far. A level is read before those around it.
 pub(crate) struct Lists<'n> {
     nested: &'n Nested,
     levels: Vec<Level>,
     n_bytes: usize,
-}
-
-#[derive(Default)]
-struct Level {
-    /// All that came, those beyond their lists too.
-    n_rows: usize,
-    json: Vec<u8>,
-    lists: HashMap<Vec<u8>, List>,
-    /// The key of the last row, whose buffer serves every row.
-    key: Vec<u8>,
-}
-
-/// The rows of one list, as parts of the level's JSON.
-#[derive(Default)]
-struct List {
-    rows: Vec<(usize, usize)>,
-    more: bool,
-    /// Where the last row stands; empty where nothing asks for it.
-    last: Position,
+    /// Not all rows are kept.
+    is_cut: bool,
 }
 
 /// The first level as a page of rows.
@@ -86,63 +68,62 @@ impl From<NoAnswer> for Stop {
     }
 }
 
-type Values<'v> = [Option<&'v [u8]>];
-
 impl<'n> Lists<'n> {
     pub(crate) fn new(nested: &'n Nested) -> Lists<'n> {
         let levels = nested.levels.iter().map(|_| Level::default()).collect();
-        Lists { nested, levels, n_bytes: 0 }
+        Lists { nested, levels, n_bytes: 0, is_cut: false }
     }
 
     /// Adds a row of the level `at`, within which all its lists are complete.
     pub(crate) fn add(&mut self, at: usize, body: &[u8]) -> Result<(), NoAnswer> {
+        if self.is_cut {
+            return Ok(());
+        }
         let of = &self.nested.levels[at];
         let mut fields = Fields::of_row(body)?;
         if fields.n_values() != of.shape.columns.len() {
             return Err(Malformed("a row whose number of columns differs from its statement").into());
         }
-        let mut values = Vec::with_capacity(of.shape.columns.len());
-        for _ in 0..of.shape.columns.len() {
-            values.push(fields.value()?);
+        let (mut few, mut many) = ([None; FEW], Vec::new());
+        let values: &mut Values<'_> = match few.get_mut(..of.shape.columns.len()) {
+            Some(few) => few,
+            None => {
+                many.resize(of.shape.columns.len(), None);
+                &mut many
+            }
+        };
+        for value in values.iter_mut() {
+            *value = fields.value()?;
         }
         let (before, within) = self.levels.split_at_mut(at + 1);
         let Some(level) = before.last_mut() else { return Ok(()) };
-        level.n_rows += 1;
-        if !key(&values, &of.key, &mut level.key) {
-            return Ok(());
-        }
-        if !level.lists.contains_key(&level.key) {
-            level.lists.insert(level.key.clone(), List::default());
-            self.n_bytes += level.key.len() + size_of::<List>();
-        }
-        let Some(list) = level.lists.get_mut(&level.key) else { return Ok(()) };
-        if list.rows.len() == of.take {
-            if of.is_whole {
-                return Err(NoAnswer::TooLong);
-            }
-            list.more = true;
-            return Ok(());
+        let Some(list) = level.list_of(values, &of.key, &mut self.n_bytes) else { return Ok(()) };
+        // where they come in no order, which are the first is known in the end
+        if of.order.is_none() && level.is_full(list, of.take) {
+            return if of.is_whole { Err(NoAnswer::TooLong) } else { Ok(()) };
         }
         let start = level.json.len();
         let within = Within { nested: self.nested, levels: within, first: at + 1 };
-        write_row(of, &values, &within, &mut level.json)?;
-        list.rows.push((start, level.json.len()));
-        if of.binding.is_some() || at == 0 {
-            list.last.clear();
-            let position = of.shape.position.iter().map(|column| values[*column].map(<[u8]>::to_vec));
-            list.last.extend(position);
+        write_row(of, values, &within, &mut level.json)?;
+        level.push(list, start, values, of)?;
+        self.n_bytes += level.json.len() - start + size_of::<level::Row>();
+        if self.n_bytes <= MAX_BYTES {
+            return Ok(());
         }
-        self.n_bytes += level.json.len() - start + ROW;
-        if MAX_BYTES < self.n_bytes {
-            return Err(NoAnswer::TooLong);
-        }
-        Ok(())
+        // rows beyond their lists may be among them
+        self.is_cut = self.nested.levels.iter().any(|level| level.order.is_some());
+        if self.is_cut { Ok(()) } else { Err(NoAnswer::TooLong) }
+    }
+
+    /// The last row of the level `at` has come.
+    pub(crate) fn end(&mut self, at: usize) {
+        self.levels[at].end(&self.nested.levels[at]);
     }
 
     /// Whether lists that were asked for together may have more rows than came.
     pub(crate) fn are_cut(&self) -> bool {
         let mut levels = self.nested.levels.iter().zip(&self.levels);
-        levels.any(|(of, level)| of.bound.is_some_and(|bound| bound <= level.n_rows))
+        self.is_cut || levels.any(|(of, level)| of.bound.is_some_and(|bound| bound <= level.n_rows))
     }
 
     /// All of the answer.
@@ -155,36 +136,16 @@ impl<'n> Lists<'n> {
             within.members(&self.nested.members, &[], None, &mut out)?;
             out.push(b'}');
         }
-        let list = self.levels[0].lists.remove(&[][..]).unwrap_or_default();
-        let (n_rows, more) = (list.rows.len(), list.more);
+        let list = self.levels[0].take_list();
+        let (n_rows, more) = (list.n_rows, list.more);
         if is_document {
             return Ok(Page { json: out, n_rows, more, last: None, count: None });
         }
-        list.write(&self.levels[0].json, &mut out);
+        self.levels[0].write(&list, &mut out);
         let counts = self.nested.levels.get(1).is_some_and(CompiledLevel::is_root_value);
         let count = self.levels.get(1).filter(|_| counts).map(Level::number).transpose()?;
-        let last = (0 < n_rows && !list.last.is_empty()).then_some(list.last);
+        let last = (0 < n_rows && !list.position.is_empty()).then_some(list.position);
         Ok(Page { json: out, n_rows, more, last, count })
-    }
-}
-
-impl Level {
-    /// The number that the one row of the one list is.
-    fn number(&self) -> Result<i64, Malformed> {
-        let text = std::str::from_utf8(&self.json).ok();
-        text.and_then(|text| text.parse().ok()).ok_or(Malformed("a count that is not a bigint"))
-    }
-}
-
-impl List {
-    /// Writes the rows, joined by commas.
-    fn write(&self, json: &[u8], out: &mut Vec<u8>) {
-        for (i, (start, end)) in self.rows.iter().enumerate() {
-            if 0 < i {
-                out.push(b',');
-            }
-            out.extend_from_slice(&json[*start..*end]);
-        }
     }
 }
 
@@ -204,7 +165,7 @@ impl Within<'_> {
         if !key(values, &of.key_around, &mut wanted) {
             return None;
         }
-        found.lists.get(&wanted).map(|list| (found, list))
+        found.list(&wanted).map(|list| (found, list))
     }
 
     /// Writes members, joined by commas. `shape`: of the row around them, if there is one.
@@ -242,7 +203,7 @@ impl Within<'_> {
             Member::Object { label, presence, members } => {
                 out.extend_from_slice(label.as_bytes());
                 match presence {
-                    Some(column) if values[*column] != Some(&[1]) => out.extend_from_slice(b"null"),
+                    Some(column) if values[*column].is_none() => out.extend_from_slice(b"null"),
                     _ => {
                         out.push(b'{');
                         self.members(members, values, shape, out)?;
@@ -265,10 +226,8 @@ impl Within<'_> {
             }
             Member::Row { label, level } => {
                 out.extend_from_slice(label.as_bytes());
-                match self.list(*level, values).and_then(|(of, list)| Some((of, list.rows.first()?))) {
-                    Some((of, (start, end))) => out.extend_from_slice(&of.json[*start..*end]),
-                    None => out.extend_from_slice(b"null"),
-                }
+                let first = self.list(*level, values).and_then(|(of, list)| of.first(list));
+                out.extend_from_slice(first.unwrap_or(b"null"));
             }
             Member::Connection { label, parts } => {
                 out.extend_from_slice(label.as_bytes());
@@ -306,7 +265,7 @@ impl Within<'_> {
             }
             ConnectionPart::EndCursor(level) => {
                 out.extend_from_slice(label.as_bytes());
-                let last = self.list(*level, values).map(|(_, list)| &list.last);
+                let last = self.list(*level, values).map(|(_, list)| &list.position);
                 let binding = self.nested.levels.get(*level).and_then(|level| level.binding);
                 match last.filter(|last| !last.is_empty()).zip(binding) {
                     Some((last, binding)) => end_cursor(&self.nested.cursors, binding, last, out)?,
@@ -321,7 +280,7 @@ impl Within<'_> {
         out.extend_from_slice(label.as_bytes());
         out.push(b'[');
         if let Some((level, list)) = found {
-            list.write(&level.json, out);
+            level.write(list, out);
         }
         out.push(b']');
     }
@@ -329,7 +288,7 @@ impl Within<'_> {
     fn count(&self, label: &str, level: usize, values: &Values<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(label.as_bytes());
         match self.list(level, values) {
-            Some((of, list)) => list.write(&of.json, out),
+            Some((of, list)) => of.write(list, out),
             None => out.push(b'0'),
         }
     }
@@ -384,15 +343,4 @@ fn end_cursor(
     out.extend_from_slice(token.as_bytes());
     out.push(b'"');
     Ok(())
-}
-
-/// The values of `columns`, each with its length. False: one of them is NULL, which equals nothing.
-fn key(values: &Values<'_>, columns: &[usize], key: &mut Vec<u8>) -> bool {
-    key.clear();
-    for column in columns {
-        let Some(Some(value)) = values.get(*column) else { return false };
-        key.extend_from_slice(&(value.len() as u32).to_be_bytes());
-        key.extend_from_slice(value);
-    }
-    true
 }
