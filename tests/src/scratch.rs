@@ -138,6 +138,7 @@ impl Default for Scratch {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "the test harness shows it with the test that failed")]
 impl Drop for Scratch {
     fn drop(&mut self) {
         if thread::panicking() {

@@ -125,8 +125,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         self.inbox.expect_key();
-        let row = self.expect(backend::DATA_ROW_TAG).await;
-        let key = row.and_then(|row| Ok(key_statement::row_again(row)?));
+        let key = match self.expect(backend::DATA_ROW_TAG).await {
+            Ok(row) => key_statement::row_again(row).map_err(Stop::from),
+            Err(stop) => Err(stop),
+        };
         self.inbox.trust();
         let key = key?;
         self.expect(backend::COMMAND_COMPLETE_TAG).await?;

@@ -25,7 +25,7 @@ pub(crate) struct Prepared {
     forms: [bool; 5],
     pub(crate) watch: bool,
     pub(crate) guard: bool,
-    pub(crate) rewritten: rewritten::Known,
+    pub(crate) rewritten: rewritten::Forms,
     /// The commands around a batch of several statements.
     pub(crate) begin: bool,
     pub(crate) commit: bool,

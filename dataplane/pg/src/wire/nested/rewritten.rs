@@ -40,21 +40,21 @@ select exists (select from pg_catalog.pg_class c
 
 /// What a connection knows of both.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Known {
+pub(crate) struct Forms {
     /// Whether they are prepared: [`WHOLE`], [`PARTITIONED`].
     prepared: [bool; 2],
     /// A table may have partitions: the first form said so once.
     has_partitions: bool,
 }
 
-impl Known {
+impl Forms {
     /// The form to be sent, and whether it is parsed. `is_kept`: what is prepared stays.
     pub(crate) fn form(self, is_kept: bool) -> (&'static Form, bool) {
         let is_partitioned = self.has_partitions || !is_kept;
         (if is_partitioned { &PARTITIONED } else { &WHOLE }, !self.prepared[usize::from(is_partitioned)])
     }
 
-    /// The form that [`Known::form`] gave is prepared.
+    /// The form that [`Forms::form`] gave is prepared.
     pub(crate) fn parsed(&mut self) {
         self.prepared[usize::from(self.has_partitions)] = true;
     }
