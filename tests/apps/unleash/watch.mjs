@@ -6,13 +6,10 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { setTimeout } from "node:timers/promises";
 
 // The first rounds fill the caches of Unleash; the next ones are what later ones are compared with.
 const WARM_UP = 2;
 const LEARNING = 3;
-// Milliseconds between two rounds after these.
-const PAUSE = 100;
 const TOLD = 5;
 const WRITES = ["INSERT", "UPDATE", "DELETE", "COPY", "MERGE"];
 
@@ -134,8 +131,6 @@ export async function run(start, clientOf, path) {
     rounds += 1;
     watch.warm = WARM_UP <= rounds;
     if (watch.learning && WARM_UP + LEARNING <= rounds) watch.learned();
-    // the test waits for other things, and leaves them the processor
-    if (!watch.learning) await setTimeout(PAUSE);
   }
   clearInterval(every);
   tell();

@@ -17,8 +17,6 @@ from django.db import connection
 # The first rounds fill the caches of Django; the next ones are what later ones are compared with.
 WARM_UP = 3
 LEARNING = 8
-# Seconds between two rounds after these.
-PAUSE = 0.1
 TOLD = 5
 WRITES = ("INSERT", "UPDATE", "DELETE", "COPY", "MERGE")
 
@@ -116,9 +114,6 @@ def run(client_of, path):
             watch.warm = WARM_UP <= rounds
             if watch.learning and WARM_UP + LEARNING <= rounds:
                 watch.learned()
-            # the test waits for other things, and leaves them the processor
-            if not watch.learning:
-                closed.wait(PAUSE)
     watch.done.set()
     seconds.join()
     tell(watch, told)
