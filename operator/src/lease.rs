@@ -106,7 +106,11 @@ impl Leadership {
     pub async fn keep(&mut self) -> Lost {
         let mut reason = String::new();
         loop {
-            let next = if reason.is_empty() { RENEW_INTERVAL } else { RETRY_PERIOD };
+            // an interval is counted from the beginning of the last write, as the Lease is
+            let next = match self.tenure.left() {
+                Some(left) if reason.is_empty() => left.saturating_sub(RENEW_DEADLINE - RENEW_INTERVAL),
+                _ => RETRY_PERIOD,
+            };
             tokio::time::sleep(next).await;
             // after that the API server is not asked
             let Some(left) = self.tenure.left() else { return self.late(&reason) };
@@ -114,6 +118,7 @@ impl Leadership {
                 Err(_) => return self.late("no answer"),
                 Ok(Ok(true)) => reason.clear(),
                 Ok(Ok(false)) => {
+                    self.tenure.end();
                     let holder = self.seen.as_ref().map(|(seen, _)| seen.holder.clone()).unwrap_or_default();
                     return Lost::Taken { name: self.name.clone(), holder };
                 }

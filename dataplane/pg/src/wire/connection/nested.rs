@@ -94,7 +94,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             ));
         }
         if read.is_rewritten {
-            self.prepared.rewritten.doubts();
             return Ok((changed("a table was rewritten while it was read"), true));
         }
         if read.lists.are_cut() {
@@ -110,8 +109,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Reads up to the row of the key.
     async fn read_begin(&mut self, ask: &Asked, batch: &NestedBatch) -> Result<KeyRow, Stop> {
-        self.read_command(batch.parses_begin).await?;
-        self.prepared.begin = self.sessions == Sessions::Own;
+        if batch.parses_begin {
+            self.expect(backend::PARSE_COMPLETE_TAG).await?;
+            self.prepared.begin = self.sessions == Sessions::Own;
+        }
+        self.read_command(b"BEGIN\0").await?;
         self.read_key(ask, batch.parses_key).await
     }
 
@@ -135,14 +137,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(key)
     }
 
-    /// Reads the answer to a command of ours.
-    async fn read_command(&mut self, is_parsed: bool) -> Result<(), Stop> {
-        if is_parsed {
-            self.expect(backend::PARSE_COMPLETE_TAG).await?;
-        }
+    /// Reads the answer to a command of ours, which says what was done: a tenant's code may have prepared something else under its name.
+    async fn read_command(&mut self, done: &[u8]) -> Result<(), Stop> {
         self.expect(backend::BIND_COMPLETE_TAG).await?;
-        self.expect(backend::COMMAND_COMPLETE_TAG).await?;
-        Ok(())
+        match self.expect(backend::COMMAND_COMPLETE_TAG).await? {
+            said if said == done => Ok(()),
+            _ => Err(Malformed("the answer to another command").into()),
+        }
     }
 
     /// Reads all statements. Rows for another role or another catalog are not looked at.
@@ -181,9 +182,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         if batch.parses_rewritten {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            if self.sessions == Sessions::Own {
-                self.prepared.rewritten.parsed();
-            }
+            self.prepared.rewritten = self.sessions == Sessions::Own;
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         read.is_rewritten = rewritten::is_rewritten(self.expect(backend::DATA_ROW_TAG).await?)?;
@@ -192,8 +191,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.expect(backend::CLOSE_COMPLETE_TAG).await?;
             self.statements.closed();
         }
-        self.read_command(batch.parses_commit).await?;
-        self.prepared.commit = self.sessions == Sessions::Own;
+        if batch.parses_commit {
+            self.expect(backend::PARSE_COMPLETE_TAG).await?;
+            self.prepared.commit = self.sessions == Sessions::Own;
+        }
+        self.read_command(b"COMMIT\0").await?;
         Ok(read)
     }
 

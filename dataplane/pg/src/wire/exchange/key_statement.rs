@@ -6,7 +6,6 @@ use postgres_protocol::message::frontend;
 use crate::wire::ask::{Asked, KeyRow};
 use crate::wire::connection::frames::Fields;
 use crate::wire::failure::Malformed;
-use crate::wire::nested::rewritten;
 
 /// One form of the key statement: what of the key must live, and for what.
 pub(crate) struct Form {
@@ -25,7 +24,7 @@ pub(crate) struct Prepared {
     forms: [bool; 5],
     pub(crate) watch: bool,
     pub(crate) guard: bool,
-    pub(crate) rewritten: rewritten::Forms,
+    pub(crate) rewritten: bool,
     /// The commands around a batch of several statements.
     pub(crate) begin: bool,
     pub(crate) commit: bool,

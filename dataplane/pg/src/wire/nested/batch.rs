@@ -61,8 +61,8 @@ pub(crate) fn write(
         numbers.push((number, found.is_none()));
     }
     numbers.reverse();
-    let (form, parses_rewritten) = prepared.rewritten.form(sessions == Sessions::Own);
-    rewritten::write(&nested.relations, (form, named(form.name)), parses_rewritten, out)?;
+    let parses_rewritten = !prepared.rewritten;
+    rewritten::write(&nested.relations, named(rewritten::NAME), parses_rewritten, out)?;
     for closing in statements.closing() {
         frontend::close(b'S', &closing.name(), out)?;
     }

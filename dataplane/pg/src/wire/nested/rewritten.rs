@@ -11,71 +11,23 @@ use crate::wire::connection::frames::Fields;
 use crate::wire::exchange::batch;
 use crate::wire::failure::Malformed;
 
-/// One form of the statement. `$1`: oids of relations. `pg_class` is read by the snapshot, and the function looks at what is
-/// committed now.
-pub(crate) struct Form {
-    pub(crate) name: &'static str,
-    text: &'static str,
-}
-
-/// Takes a table that has partitions, or had some, for one that was rewritten. PostgreSQL needs half as long for it.
-const WHOLE: Form = Form {
-    name: "rewritten",
-    text: "\
-select exists (select from pg_catalog.pg_class c
-    where c.oid = any($1) and (c.relfilenode <> pg_catalog.pg_relation_filenode(c.oid) or c.relhassubclass))",
-};
-
-/// Partitions count with their table.
-const PARTITIONED: Form = Form {
-    name: "rewritten_partitions",
-    text: "\
+/// `$1`: oids of relations. `pg_class` is read by the snapshot, and the function looks at what is committed now. Partitions count with
+/// their table; few tables have any, so that they are asked for only there.
+const TEXT: &str = "\
 select exists (select from pg_catalog.pg_class c
     where c.oid = any($1)
       and (c.relfilenode <> pg_catalog.pg_relation_filenode(c.oid)
         or c.relhassubclass and exists (select from pg_catalog.pg_inherits i
             join pg_catalog.pg_class l on l.oid = i.inhrelid
-            where i.inhparent = c.oid and l.relfilenode <> pg_catalog.pg_relation_filenode(l.oid))))",
-};
+            where i.inhparent = c.oid and l.relfilenode <> pg_catalog.pg_relation_filenode(l.oid))))";
 
-/// What a connection knows of both.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Forms {
-    /// Whether they are prepared: [`WHOLE`], [`PARTITIONED`].
-    prepared: [bool; 2],
-    /// A table may have partitions: the first form said so once.
-    has_partitions: bool,
-}
-
-impl Forms {
-    /// The form to be sent, and whether it is parsed. `is_kept`: what is prepared stays.
-    pub(crate) fn form(self, is_kept: bool) -> (&'static Form, bool) {
-        let is_partitioned = self.has_partitions || !is_kept;
-        (if is_partitioned { &PARTITIONED } else { &WHOLE }, !self.prepared[usize::from(is_partitioned)])
-    }
-
-    /// The form that [`Forms::form`] gave is prepared.
-    pub(crate) fn parsed(&mut self) {
-        self.prepared[usize::from(self.has_partitions)] = true;
-    }
-
-    /// It said that a table was rewritten.
-    pub(crate) fn doubts(&mut self) {
-        self.has_partitions = true;
-    }
-}
-
+pub(crate) const NAME: &str = "rewritten";
 const OIDS: u32 = 1028;
 
-/// Writes Bind and Execute of a form, which is prepared as `name` or `parses` first.
-pub(crate) fn write(
-    relations: &[u32],
-    (form, name): (&Form, &str),
-    parses: bool,
-    out: &mut BytesMut,
-) -> io::Result<()> {
+/// Writes Bind and Execute, and Parse where the connection has not prepared it as `name`.
+pub(crate) fn write(relations: &[u32], name: &str, parses: bool, out: &mut BytesMut) -> io::Result<()> {
     if parses {
-        frontend::parse(name, form.text, [OIDS], out)?;
+        frontend::parse(name, TEXT, [OIDS], out)?;
     }
     let relations = fingerprint::binary(relations.iter().copied());
     batch::bind(name, [(1, Some(&relations[..]))], [1], out)?;
