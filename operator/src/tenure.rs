@@ -39,7 +39,7 @@ impl Tenure {
         (*self.0.lock())?.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
     }
 
-    /// Only the holder writes, and whoever wants to hold the Lease writes that.
+    /// Only the holder writes, but for the Lease, which an operator writes that wants to hold it.
     fn allows(&self, request: &Request<Body>) -> bool {
         request.method() == Method::GET
             || request.uri().path().starts_with("/apis/coordination.k8s.io/")

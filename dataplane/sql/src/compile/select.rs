@@ -114,7 +114,7 @@ pub(super) fn write<'q>(
         false => members = writer.members(0, entity, &query.select, &[]),
     }
     let Writer { sql, mut columns, mut asked, joins, .. } = writer;
-    // of a list within rows without a cursor nobody asks where it ends
+    // where a list within rows ends is asked for by its cursor alone
     let is_placed = hops.is_empty() || query.binding.is_some();
     let mut position = Vec::with_capacity(query.order.len() + 1);
     for term in query.order.iter().filter(|_| is_placed) {
