@@ -51,7 +51,7 @@ struct Cli {
     /// How often each of two unknown tenants is asked for
     #[arg(long, default_value_t = 20_000)]
     requests: usize,
-    /// A rowgate-dataplane of another build, to be measured beside this one where one row or one page is read
+    /// A rowgate-dataplane of another build, to be measured beside this one where one row, one page or rows within rows are read
     #[arg(long)]
     before: Option<PathBuf>,
     #[command(subcommand)]
@@ -213,7 +213,7 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
         ("nested: 50 rows, each with one row and five others, 32 connections", {
             let own =
                 [ours("Rowgate", stage.nested(), 32), ours("Rowgate GraphQL", stage.nested_graphql(), 32)];
-            own.into_iter().chain(others(Peer::nested)).collect()
+            own.into_iter().chain(before(stage.nested())).chain(others(Peer::nested)).collect()
         }),
         ("post: one row made, 32 connections", writers(Stage::post, Peer::post)),
         ("patch: one row changed, 32 connections", writers(Stage::patch, Peer::patch)),

@@ -300,9 +300,9 @@ async fn a_request_is_one_batch_whatever_rows_there_are() {
                 said.by == Side::Client && said.startup.contains("client_connection_check_interval")
             })
             .collect();
-        // BEGIN, key, three levels (orders with customers, lines with products, products), rewritten tables, COMMIT, key
+        // BEGIN, key, three levels (orders with customers, lines with products, products), COMMIT, key and files of the tables
         if let [write] = &sent[..] {
-            n_warm += usize::from(write.tags == "BEBEBEBEBEBEBEBES");
+            n_warm += usize::from(write.tags == "BEBEBEBEBEBEBES");
         }
     }
     assert!(5 < n_warm, "{n_warm} of 20 were one write of three levels");

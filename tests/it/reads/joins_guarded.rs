@@ -174,30 +174,38 @@ async fn a_key_that_is_revoked_between_two_levels_gets_nothing() {
     assert_eq!(joins.rows("south", BOTH).await, json!([{"id": 2, "kept": [{"id": 4}], "held": [{"id": 2}]}]));
 }
 
-/// TRUNCATE leaves nothing to older snapshots, and the rows behind it are of a newer one. Seen to fail without the check for rewritten
-/// tables.
+/// TRUNCATE leaves nothing to older snapshots, and the rows behind it are of a newer one. Seen to fail where the files of a table may be
+/// others than before, and where those of one that was put below it do not count.
 #[tokio::test]
 async fn a_table_that_is_rewritten_between_two_levels_is_never_an_empty_list() {
-    rewritten(&Joins::open().await).await;
+    let joins = Joins::open().await;
+    rewritten(&joins, "t.kept", &[1]).await;
+    let mut owner = joins.world.superuser("joins").await;
+    let below = "create table t.below () inherits (t.kept); insert into t.below values (5, 1, 'north', 'k5')";
+    execute(&mut owner, below).await;
+    rewritten(&joins, "t.below", &[1, 5]).await;
 }
 
-/// A partitioned table has no rows of its own.
+/// A partitioned table has no rows of its own. Seen to fail without the check for rewritten tables.
 #[tokio::test]
 async fn a_partition_that_is_rewritten_between_two_levels_is_never_an_empty_list() {
     let whole = "create table t.kept (id int primary key, parent_id int, region text, name text);";
     let parted = "create table t.kept (id int primary key, parent_id int, region text, name text) partition by hash (id);
     create table t.kept_of_all partition of t.kept for values with (modulus 1, remainder 0);";
     assert!(MANIFEST.contains(whole));
-    rewritten(&Joins::of(&MANIFEST.replace(whole, parted)).await).await;
+    rewritten(&Joins::of(&MANIFEST.replace(whole, parted)).await, "t.kept", &[1]).await;
 }
 
-async fn rewritten(joins: &Joins) {
-    let rewrite =
-        "begin; create temporary table saved on commit drop as select * from t.kept; truncate t.kept;
-        insert into t.kept select * from saved; commit";
-    let whole = json!([{"id": 1, "kept": [{"id": 1}], "held": [{"id": 1}]}]);
+/// Rewrites a table between two levels; the first of the parents has these rows below it.
+async fn rewritten(joins: &Joins, table: &str, kept: &[u32]) {
+    let rewrite = format!(
+        "begin; create temporary table saved on commit drop as select * from {table}; truncate {table};
+        insert into {table} select * from saved; commit"
+    );
+    let kept: Vec<Value> = kept.iter().map(|id| json!({"id": id})).collect();
+    let whole = json!([{"id": 1, "kept": kept, "held": [{"id": 1}]}]);
     for _ in 0..2 {
-        let reply = joins.between_levels(rewrite).await;
+        let reply = joins.between_levels(&rewrite).await;
         assert_eq!((reply.status.as_u16(), &reply.json()["value"]), (200, &whole), "{reply:?}");
     }
 }

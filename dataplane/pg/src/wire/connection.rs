@@ -15,6 +15,7 @@ use super::exchange::row_stream::End;
 use super::exchange::rows::{self, Rows};
 use super::exchange::session_settings;
 use super::failure::{Cause, Failure, Malformed, Part, ServerError, Stop, WriteFailure};
+use super::nested::relation_files::RelationFiles;
 use super::pool::{StatementHash, Warm};
 use super::request_pool::Sessions;
 
@@ -37,6 +38,7 @@ pub(super) struct Connection<S> {
     sessions: Sessions,
     prepared: Prepared,
     statements: Statements,
+    files: RelationFiles,
     session: Session,
     /// The batch was sent without its Sync, and the server waits for it.
     owes_sync: bool,
@@ -103,6 +105,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             sessions,
             prepared: Prepared::default(),
             statements: Statements::new(sessions),
+            files: RelationFiles::default(),
             session,
             owes_sync: false,
         }

@@ -1,14 +1,16 @@
 //! Answers of several statements whose rows stand within each other: one batch, one snapshot, one JSON.
 //!
-//! `batch` writes the messages and `rewritten` the last statement among them, `lists` keeps the rows of each `level` until those around
-//! them come, and writes them into these.
+//! `batch` writes the messages, among them those of `rewritten` and `key_again`, whose answer `relation_files` remembers. `lists` keeps the
+//! rows of each `level` until those around them come, and writes them into these.
 
 use rowgate_core::derive::CursorKey;
 use rowgate_sql::compile::{CompiledDocument, CompiledLevel, Member};
 
 pub(super) mod batch;
+pub(super) mod key_again;
 mod level;
 pub(super) mod lists;
+pub(super) mod relation_files;
 pub(super) mod rewritten;
 
 /// The statements of one answer, in place of the one of an [`Ask`](super::Ask).

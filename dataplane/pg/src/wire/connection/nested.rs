@@ -3,14 +3,14 @@
 use postgres_protocol::message::{backend, frontend};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{Broken, Connection, Exchanged, broken};
+use super::{Broken, Connection, Exchanged, answer, broken};
 use crate::wire::ask::{Answer, Asked, KeyRow, ReadPage};
 use crate::wire::connection::statements;
 use crate::wire::exchange::{key_statement, rows};
 use crate::wire::failure::{Cause, Failure, Malformed, Part, Stop, WriteFailure};
 use crate::wire::nested::batch::{self, NestedBatch};
 use crate::wire::nested::lists::{Lists, NoAnswer};
-use crate::wire::nested::{Nested, rewritten};
+use crate::wire::nested::{Nested, key_again, rewritten};
 use crate::wire::request_pool::Sessions;
 
 /// What was read of a batch.
@@ -31,9 +31,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         nested: &Nested,
     ) -> Result<(Exchanged, bool), Broken> {
         self.out.clear();
-        let (sessions, prepared) = (self.sessions, self.prepared);
-        let batch = match batch::write((ask, nested), sessions, prepared, &mut self.statements, &mut self.out)
-        {
+        let session = (self.sessions, self.prepared);
+        let batch = batch::write((ask, nested), session, &self.files, &mut self.statements, &mut self.out);
+        let batch = match batch {
             Ok(batch) => batch,
             Err(error) => {
                 let cause = Cause::ours(format!("the request cannot be encoded: {error}"));
@@ -47,15 +47,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         let is_expected = key.role == ask.role;
         let mut part = Part::Watch;
-        let read = match self.read_levels((ask, nested), &batch, is_expected, &mut part).await {
+        let mut read = match self.read_levels((ask, nested), &batch, is_expected, &mut part).await {
             Ok(read) => Ok(read),
             Err(Stop::Server(error)) if !error.fatal => Err(error.failure(part)),
             Err(stop) => return Err(broken(stop, part)),
         };
         // a batch that failed has skipped it
-        let key_now = match &read {
-            Ok(_) => match self.read_key_again(ask, batch.parses_key_again).await {
-                Ok(key_now) => Some(key_now),
+        let key_now = match &mut read {
+            Ok(read) => match self.read_key_again((ask, nested), batch.parses_key_again).await {
+                Ok((key_now, are_same_files)) => {
+                    read.is_rewritten |= !are_same_files;
+                    Some(key_now)
+                }
                 Err(stop) => return Err(broken(stop, Part::Key)),
             },
             Err(_) => None,
@@ -117,24 +120,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.read_key(ask, batch.parses_key).await
     }
 
-    /// Reads whether the key still lives. `None`: it does not.
-    async fn read_key_again(&mut self, ask: &Asked, is_parsed: bool) -> Result<Option<KeyRow>, Stop> {
+    /// Reads whether the key still lives, `None` if it does not, and whether the tables stand in the files of before.
+    async fn read_key_again(
+        &mut self,
+        (ask, nested): (&Asked, &Nested),
+        is_parsed: bool,
+    ) -> Result<(Option<KeyRow>, bool), Stop> {
         if is_parsed {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
             if self.sessions == Sessions::Own {
-                self.prepared.note(key_statement::form_again(ask));
+                self.prepared.note(key_again::form(ask));
             }
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         self.inbox.expect_key();
-        let key = match self.expect(backend::DATA_ROW_TAG).await {
-            Ok(row) => key_statement::row_again(row).map_err(Stop::from),
+        let row = match answer(&mut self.inbox, &mut self.stream).await {
+            Ok((backend::DATA_ROW_TAG, row)) => key_again::row(row).map_err(Stop::from),
+            Ok(_) => Err(Malformed("a message that is not the row of a key").into()),
             Err(stop) => Err(stop),
         };
+        let read = row.map(|again| (self.files.note(&nested.relations, again.files), again.key));
         self.inbox.trust();
-        let key = key?;
+        let (are_same, key) = read?;
         self.expect(backend::COMMAND_COMPLETE_TAG).await?;
-        Ok(key)
+        Ok((key, are_same))
     }
 
     /// Reads the answer to a command of ours, which says what was done: a tenant's code may have prepared something else under its name.
@@ -184,9 +193,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
             self.prepared.rewritten = self.sessions == Sessions::Own;
         }
-        self.expect(backend::BIND_COMPLETE_TAG).await?;
-        read.is_rewritten = rewritten::is_rewritten(self.expect(backend::DATA_ROW_TAG).await?)?;
-        self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+        if batch.asks_rewritten {
+            self.expect(backend::BIND_COMPLETE_TAG).await?;
+            read.is_rewritten = rewritten::is_rewritten(self.expect(backend::DATA_ROW_TAG).await?)?;
+            self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+        }
         for _ in 0..batch.n_closed {
             self.expect(backend::CLOSE_COMPLETE_TAG).await?;
             self.statements.closed();

@@ -9,7 +9,7 @@ use crate::wire::failure::Malformed;
 
 /// One form of the key statement: what of the key must live, and for what.
 pub(crate) struct Form {
-    number: usize,
+    pub(crate) number: usize,
     /// Its name on every connection; data statements are called `s<number>`.
     pub(crate) name: &'static str,
     pub(crate) text: &'static str,
@@ -31,7 +31,7 @@ pub(crate) struct Prepared {
 }
 
 const NAME: u32 = 19;
-const TEXT: u32 = 25;
+pub(crate) const TEXT: u32 = 25;
 
 /// SQLSTATE of a refused setting: before the end of the key statement it can only be the role of a dead key.
 pub(crate) const NO_SUCH_ROLE: &str = "22023";
@@ -113,47 +113,6 @@ static FORMS: [Form; 3] = [
         types: &[TEXT, TEXT],
     },
 ];
-
-/// Whether the key of a read still lives, behind the transaction of its rows. Nothing runs behind it, so that it sets nothing;
-/// a key that is dead has no role. `$1` its id, `$2` its secret.
-static STILL: [Form; 2] = [
-    Form {
-        number: 3,
-        name: "still",
-        text: "\
-select id, case when id operator(pg_catalog.=) $1 then role end, set_role, generation
-from dl.state left join dl.live on secret operator(pg_catalog.=) $2",
-        types: &[TEXT, TEXT],
-    },
-    Form {
-        number: 4,
-        name: "owner_still",
-        text: "\
-select id, role, set_role, generation
-from dl.state left join dl.live on id operator(pg_catalog.=) $1 limit 1",
-        types: &[TEXT],
-    },
-];
-
-/// The form that asks again for the key of `ask`, which reads.
-pub(crate) fn form_again(ask: &Asked) -> &'static Form {
-    &STILL[usize::from(ask.by_any_secret)]
-}
-
-/// Writes Bind and Execute of [`form_again`], prepared as `name`.
-pub(crate) fn execute_again(name: &str, ask: &Asked, out: &mut BytesMut) -> std::io::Result<()> {
-    let secret = (!ask.by_any_secret).then_some(ask.key.secret.as_str());
-    let values = [Some(ask.key.id.as_str()), secret].into_iter().flatten();
-    super::batch::bind(name, values.map(|text| (0, Some(text.as_bytes()))), [0], out)?;
-    frontend::execute("", 0, out)
-}
-
-/// Reads its one row. `None`: the key is dead.
-pub(crate) fn row_again(body: &[u8]) -> Result<Option<KeyRow>, Malformed> {
-    let mut fields = Fields::of_row(body)?;
-    let (_id, role) = (fields.value()?, fields.value()?);
-    role.map(|_| row(body)).transpose()
-}
 
 /// The form that finds the key of `ask` for what it does.
 pub(crate) fn form(ask: &Asked) -> &'static Form {

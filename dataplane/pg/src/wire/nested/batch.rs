@@ -1,16 +1,17 @@
-//! The bytes of a batch of several statements: BEGIN, key statement, now and then the fingerprint check, the data statements, the check
-//! for rewritten tables, COMMIT, whether the key still lives, Sync.
+//! The bytes of a batch of several statements: BEGIN, key statement, now and then the fingerprint check, the data statements, now and then
+//! the check for rewritten tables, COMMIT, whether the key still lives and in which files the tables stand, Sync.
 
 use std::io;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
-use super::{Nested, rewritten};
+use super::relation_files::RelationFiles;
+use super::{Nested, key_again, rewritten};
 use crate::wire::ask::Asked;
 use crate::wire::connection::statements::{self, Number, Statements};
 use crate::wire::exchange::batch as exchange;
-use crate::wire::exchange::key_statement::{self, Prepared};
+use crate::wire::exchange::key_statement::Prepared;
 use crate::wire::request_pool::Sessions;
 
 /// What was sent, which says what must come back.
@@ -18,6 +19,8 @@ use crate::wire::request_pool::Sessions;
 pub(crate) struct NestedBatch {
     pub(crate) parses_key: bool,
     pub(crate) parses_watch: bool,
+    /// Whether tables were rewritten is a statement of the batch.
+    pub(crate) asks_rewritten: bool,
     pub(crate) parses_rewritten: bool,
     /// Of BEGIN and COMMIT.
     pub(crate) parses_begin: bool,
@@ -36,8 +39,8 @@ pub(crate) struct NestedBatch {
 /// that is answered. Behind a pooler nothing is prepared: a name that it had is another statement's by then.
 pub(crate) fn write(
     (ask, nested): (&Asked, &Nested),
-    sessions: Sessions,
-    prepared: Prepared,
+    (sessions, prepared): (Sessions, Prepared),
+    files: &RelationFiles,
     statements: &mut Statements,
     out: &mut BytesMut,
 ) -> io::Result<NestedBatch> {
@@ -61,23 +64,27 @@ pub(crate) fn write(
         numbers.push((number, found.is_none()));
     }
     numbers.reverse();
-    let parses_rewritten = !prepared.rewritten;
-    rewritten::write(&nested.relations, named(rewritten::NAME), parses_rewritten, out)?;
+    let asks_rewritten = !files.has(&nested.relations);
+    let parses_rewritten = asks_rewritten && !prepared.rewritten;
+    if asks_rewritten {
+        rewritten::write(&nested.relations, named(rewritten::NAME), parses_rewritten, out)?;
+    }
     for closing in statements.closing() {
         frontend::close(b'S', &closing.name(), out)?;
     }
     command((named("commit"), parses_commit), "commit", out)?;
-    let again = key_statement::form_again(ask);
+    let again = key_again::form(ask);
     let parses_key_again = !prepared.has(again);
     if parses_key_again {
         frontend::parse(named(again.name), again.text, again.types.iter().copied(), out)?;
     }
-    key_statement::execute_again(named(again.name), ask, out)?;
+    key_again::write(named(again.name), ask, &nested.relations, out)?;
     frontend::sync(out);
     let n_closed = statements.closing().len();
     Ok(NestedBatch {
         parses_key,
         parses_watch,
+        asks_rewritten,
         parses_rewritten,
         parses_begin,
         parses_commit,

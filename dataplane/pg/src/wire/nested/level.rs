@@ -10,6 +10,10 @@ use crate::wire::failure::Malformed;
 /// The columns of a row.
 pub(super) type Values<'v> = [Option<&'v [u8]>];
 
+/// Room that a level begins with, so that a page does not grow step by step.
+const FIRST_BYTES: usize = 4 << 10;
+const FIRST_ROWS: usize = 64;
+
 #[derive(Default)]
 pub(super) struct Level {
     /// All that came, those beyond their lists too.
@@ -17,11 +21,10 @@ pub(super) struct Level {
     pub(super) json: Vec<u8>,
     rows: Vec<Row>,
     lists: Vec<List>,
-    by_key: HashMap<Vec<u8>, usize>,
-    /// The key of the last row and its list: the next one mostly belongs there as well. The buffers serve every row.
+    /// Asked once a row, which may come in any order, so that the hash is a fast one; its seed is random.
+    by_key: HashMap<Vec<u8>, usize, ahash::RandomState>,
+    /// The key of the row, in a buffer that serves every row.
     key: Vec<u8>,
-    key_before: Vec<u8>,
-    last: Option<usize>,
     /// Of each row what it is ordered by, so many bytes each, where rows come in no order.
     places: Vec<u8>,
     width: usize,
@@ -55,20 +58,20 @@ impl Level {
         n_bytes: &mut usize,
     ) -> Option<usize> {
         self.n_rows += 1;
-        std::mem::swap(&mut self.key, &mut self.key_before);
-        let last = self.last.take();
         if !key(values, columns, &mut self.key) {
             return None;
         }
-        self.last =
-            last.filter(|_| self.key == self.key_before).or_else(|| self.by_key.get(&self.key).copied());
-        if self.last.is_none() {
-            self.last = Some(self.lists.len());
+        let found = self.by_key.get(&self.key).copied();
+        Some(found.unwrap_or_else(|| {
+            if self.lists.is_empty() {
+                self.json.reserve(FIRST_BYTES);
+                self.rows.reserve(FIRST_ROWS);
+            }
             self.by_key.insert(self.key.clone(), self.lists.len());
             self.lists.push(List::default());
             *n_bytes += self.key.len() + size_of::<List>();
-        }
-        self.last
+            self.lists.len() - 1
+        }))
     }
 
     /// Whether a list has as many rows as it may have; one more is there.
@@ -90,7 +93,9 @@ impl Level {
         self.rows.push(Row { start, end: self.json.len(), next: number });
         if let Some(order) = &of.order {
             place(values, order, &mut self.places)?;
-            self.width = self.places.len() / self.rows.len();
+            if number == 0 {
+                self.width = self.places.len();
+            }
         }
         let list = &mut self.lists[list];
         if list.n_rows == 0 {
@@ -194,12 +199,14 @@ fn place(values: &Values<'_>, order: &[OrderColumn], out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// The values of `columns`, each with its length. False: one of them is NULL, which equals nothing.
+/// The value of the one column, or those of `columns`, each with its length. False: one of them is NULL, which equals nothing.
 pub(super) fn key(values: &Values<'_>, columns: &[usize], key: &mut Vec<u8>) -> bool {
     key.clear();
     for column in columns {
         let Some(Some(value)) = values.get(*column) else { return false };
-        key.extend_from_slice(&(value.len() as u32).to_be_bytes());
+        if 1 < columns.len() {
+            key.extend_from_slice(&(value.len() as u32).to_be_bytes());
+        }
         key.extend_from_slice(value);
     }
     true
@@ -208,6 +215,15 @@ pub(super) fn key(values: &Values<'_>, columns: &[usize], key: &mut Vec<u8>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_of_one_key_stand_in_one_list() {
+        let (mut level, mut n_bytes) = (Level::default(), 0);
+        let mut list = |values: [Option<&[u8]>; 2]| level.list_of(&values, &[0, 1], &mut n_bytes);
+        let (ab, a_b) = ([Some(&b"ab"[..]), Some(&b""[..])], [Some(&b"a"[..]), Some(&b"b"[..])]);
+        assert_eq!([ab, a_b, a_b, ab].map(&mut list), [0, 1, 1, 0].map(Some));
+        assert_eq!([[ab[0], None], [None, ab[1]], ab].map(&mut list), [None, None, Some(0)]);
+    }
 
     #[test]
     fn bytes_compare_as_the_values_do() {

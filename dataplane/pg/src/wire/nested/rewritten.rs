@@ -1,11 +1,13 @@
 //! The last statement of a batch in one snapshot: whether a table that the others read was rewritten behind it. Such a table reads
-//! as empty, without an error: TRUNCATE and ALTER TABLE leave nothing for older snapshots.
+//! as empty, without an error: TRUNCATE and ALTER TABLE leave nothing for older snapshots. It is asked only where the connection cannot
+//! see that from the files of before (`relation_files`).
 
 use std::io;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
+use super::relation_files::OIDS;
 use crate::catalog::fingerprint;
 use crate::wire::connection::frames::Fields;
 use crate::wire::exchange::batch;
@@ -22,7 +24,6 @@ select exists (select from pg_catalog.pg_class c
             where i.inhparent = c.oid and l.relfilenode <> pg_catalog.pg_relation_filenode(l.oid))))";
 
 pub(crate) const NAME: &str = "rewritten";
-const OIDS: u32 = 1028;
 
 /// Writes Bind and Execute, and Parse where the connection has not prepared it as `name`.
 pub(crate) fn write(relations: &[u32], name: &str, parses: bool, out: &mut BytesMut) -> io::Result<()> {
