@@ -191,6 +191,14 @@ async fn now(conn: &mut PgConnection, oids: &[Vec<Oid>; 4], missing: &[String]) 
     Ok(query.bind(missing).fetch_one(conn).await?)
 }
 
+/// The type of an array of `oid`.
+pub(crate) const OIDS: u32 = 1028;
+
+/// How many bytes [`binary`] makes of so many.
+pub(crate) fn binary_len(n: usize) -> usize {
+    20 + 8 * n
+}
+
 /// A one-dimensional array of `oid`, as PostgreSQL takes it in binary.
 pub(crate) fn binary(oids: impl ExactSizeIterator<Item = u32>) -> Vec<u8> {
     array(OID, oids.map(u32::to_be_bytes))
@@ -203,7 +211,7 @@ fn texts(texts: &[String]) -> Vec<u8> {
 
 fn array(of: u32, elements: impl ExactSizeIterator<Item = impl AsRef<[u8]>>) -> Vec<u8> {
     let length = |n: usize| u32::try_from(n).expect("PostgreSQL gave no more than it can hold");
-    let mut bytes = Vec::with_capacity(20 + 8 * elements.len());
+    let mut bytes = Vec::with_capacity(binary_len(elements.len()));
     // dimensions, no NULL, the type of the elements, how many, and the number of the first
     for number in [1, 0, of, length(elements.len()), 1] {
         bytes.extend_from_slice(&number.to_be_bytes());

@@ -130,7 +130,8 @@ impl Exchange {
             let connection = self.connection.as_mut().expect("it was warm or opened");
             let exchange = async {
                 match connection.exchange(ask).await? {
-                    // The statement is one of before: parsed anew, it fits the same catalog more often than not.
+                    // The statement is one of before and fits the same catalog more often than not when it is parsed again, or a table
+                    // was rewritten.
                     (Exchanged::Whole(Err(WriteFailure::Any(Failure::Changed(_)))), true) => {
                         connection.exchange(ask).await.map(|(exchanged, _)| exchanged)
                     }

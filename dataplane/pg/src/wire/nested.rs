@@ -1,7 +1,7 @@
 //! Answers of several statements whose rows stand within each other: one batch, one snapshot, one JSON.
 //!
-//! `batch` writes the messages, among them those of `rewritten` and `key_again`, whose answer `relation_files` remembers. `lists` keeps the
-//! rows of each `level` until those around them come, and writes them into these.
+//! `batch` writes the messages, among them those of `rewritten` and `key_again`; `relation_files` remembers what the latter says of tables.
+//! `lists` keeps the rows of each `level` until those around them come, and writes them into these.
 
 use rowgate_core::derive::CursorKey;
 use rowgate_sql::compile::{CompiledDocument, CompiledLevel, Member};

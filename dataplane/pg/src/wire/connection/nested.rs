@@ -1,5 +1,7 @@
 //! The exchange of a batch of several statements.
 
+use std::time::Instant;
+
 use postgres_protocol::message::{backend, frontend};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -56,7 +58,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let key_now = match &mut read {
             Ok(read) => match self.read_key_again((ask, nested), batch.parses_key_again).await {
                 Ok((key_now, are_same_files)) => {
-                    read.is_rewritten |= !are_same_files;
+                    read.is_rewritten |= !batch.asks_rewritten && !are_same_files;
                     Some(key_now)
                 }
                 Err(stop) => return Err(broken(stop, Part::Key)),
@@ -79,6 +81,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let read = match read {
             Ok(read) => read,
             Err(failure) => {
+                // it may have failed because tables were rewritten, and did not come to their files
+                self.files.forget(&nested.relations);
                 if matches!(failure, WriteFailure::Any(Failure::Changed(_))) {
                     batch.statements.iter().for_each(|(number, _)| self.statements.forget(*number));
                 }
@@ -97,7 +101,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             ));
         }
         if read.is_rewritten {
-            return Ok((changed("a table was rewritten while it was read"), true));
+            return Ok((changed("a table was rewritten while it was read, or shortly before"), true));
         }
         if read.lists.are_cut() {
             return Ok((refused(Failure::ListsCut), false));
@@ -120,7 +124,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.read_key(ask, batch.parses_key).await
     }
 
-    /// Reads whether the key still lives, `None` if it does not, and whether the tables stand in the files of before.
+    /// Reads whether the key still lives, `None` if it does not, and whether the tables have the files that were noted before.
     async fn read_key_again(
         &mut self,
         (ask, nested): (&Asked, &Nested),
@@ -139,7 +143,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Ok(_) => Err(Malformed("a message that is not the row of a key").into()),
             Err(stop) => Err(stop),
         };
-        let read = row.map(|again| (self.files.note(&nested.relations, again.files), again.key));
+        let now = Instant::now();
+        let read = row.map(|again| (self.files.note(&nested.relations, again.files, now), again.key));
         self.inbox.trust();
         let (are_same, key) = read?;
         self.expect(backend::COMMAND_COMPLETE_TAG).await?;

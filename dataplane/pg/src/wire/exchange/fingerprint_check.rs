@@ -7,14 +7,13 @@ use std::sync::LazyLock;
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
-use crate::catalog::fingerprint::{self, Watched};
+use crate::catalog::fingerprint::{self, OIDS, Watched};
 use crate::wire::ask::Operation;
 use crate::wire::connection::frames::Fields;
 use crate::wire::failure::Malformed;
 
 const NAME: &str = "watch";
 const GUARD_NAME: &str = "guard";
-const OIDS: u32 = 1028;
 const TEXTS: u32 = 1009;
 const INT8: u32 = 20;
 /// Of [`Watched::arguments`].

@@ -9,6 +9,7 @@ use crate::wire::failure::Malformed;
 
 /// One form of the key statement: what of the key must live, and for what.
 pub(crate) struct Form {
+    /// No other form has it; 3 and 4 stand in `nested::key_again`.
     pub(crate) number: usize,
     /// Its name on every connection; data statements are called `s<number>`.
     pub(crate) name: &'static str,

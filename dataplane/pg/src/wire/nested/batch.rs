@@ -1,7 +1,8 @@
 //! The bytes of a batch of several statements: BEGIN, key statement, now and then the fingerprint check, the data statements, now and then
-//! the check for rewritten tables, COMMIT, whether the key still lives and in which files the tables stand, Sync.
+//! the check for rewritten tables, COMMIT, whether the key still lives and which files the tables have, Sync.
 
 use std::io;
+use std::time::Instant;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
@@ -64,7 +65,7 @@ pub(crate) fn write(
         numbers.push((number, found.is_none()));
     }
     numbers.reverse();
-    let asks_rewritten = !files.has(&nested.relations);
+    let asks_rewritten = !files.are_known(&nested.relations, Instant::now());
     let parses_rewritten = asks_rewritten && !prepared.rewritten;
     if asks_rewritten {
         rewritten::write(&nested.relations, named(rewritten::NAME), parses_rewritten, out)?;

@@ -1,9 +1,8 @@
-//! The last statement of a batch, behind its transaction: whether the key still lives, and in which files the tables stand that were read.
+//! The last statement of a batch, behind its transaction: whether the key still lives, and which file each table has that was read.
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
-use super::relation_files::OIDS;
 use crate::catalog::fingerprint;
 use crate::wire::ask::{Asked, KeyRow};
 use crate::wire::connection::frames::Fields;
@@ -23,7 +22,7 @@ select id, ",
     array(select case when c.relhassubclass then null else c.relfilenode end from pg_catalog.pg_class c
         where c.oid operator(pg_catalog.=) any(",
             $oids,
-            "))
+            ") order by c.oid)
 from dl.state left join dl.live on ",
             $condition
         )
@@ -39,13 +38,13 @@ static FORMS: [Form; 2] = [
             "secret operator(pg_catalog.=) $2",
             "$3"
         ),
-        types: &[TEXT, TEXT, OIDS],
+        types: &[TEXT, TEXT, fingerprint::OIDS],
     },
     Form {
         number: 4,
         name: "owner_still",
         text: text!("role", "id operator(pg_catalog.=) $1 limit 1", "$2"),
-        types: &[TEXT, OIDS],
+        types: &[TEXT, fingerprint::OIDS],
     },
 ];
 
