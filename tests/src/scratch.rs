@@ -38,7 +38,7 @@ fn holds_servers(mounts: &str) -> bool {
     })
 }
 
-/// `$1` is the folder. Processes first, so that nobody writes into what is being removed. Ids are given again, within minutes
+/// `$1` is the folder. Processes first, so that none writes into what is being removed. Ids are given again, within minutes
 /// where there are 32,768: a process is ours if it began when the note says, a PostgreSQL if it stands in its folder, which a
 /// test may have killed. The pid file, not the process, tells that PostgreSQL has ended: an unreaped child counts as alive. A
 /// copy that was under way when the test was killed may still fill the folder for a moment.

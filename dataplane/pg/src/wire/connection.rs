@@ -248,17 +248,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(())
     }
 
-    async fn read_key(&mut self, ask: &Asked, is_parsed: bool) -> Result<KeyRow, Stop> {
-        self.read_settings().await?;
-        self.read_key_row(ask, is_parsed).await
-    }
-
-    async fn read_key_row(&mut self, ask: &Asked, is_parsed: bool) -> Result<KeyRow, Stop> {
+    /// Reads the answer to a Parse of ours where one was sent. True: the session has the statement from here on.
+    async fn read_parsed(&mut self, is_parsed: bool) -> Result<bool, Stop> {
         if is_parsed {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            if self.sessions == Sessions::Own {
-                self.prepared.note(key_statement::form(ask));
-            }
+        }
+        Ok(is_parsed && self.sessions == Sessions::Own)
+    }
+
+    async fn read_key(&mut self, ask: &Asked, is_parsed: bool) -> Result<KeyRow, Stop> {
+        self.read_settings().await?;
+        if self.read_parsed(is_parsed).await? {
+            self.prepared.note(key_statement::form(ask));
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         self.inbox.expect_key();
@@ -313,12 +314,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Reads whether the catalog stands, where that was asked.
     async fn read_check(&mut self, ask: &Asked, is_parsed: bool) -> Result<bool, Stop> {
         let Some(watched) = &ask.watched else { return Ok(true) };
-        if is_parsed {
-            self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            let is_kept = self.sessions == Sessions::Own;
+        if self.read_parsed(is_parsed).await? {
             match ask.operation {
-                Operation::Read { .. } => self.prepared.watch = is_kept,
-                Operation::Write => self.prepared.guard = is_kept,
+                Operation::Read { .. } => self.prepared.watch = true,
+                Operation::Write => self.prepared.guard = true,
             }
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;

@@ -13,7 +13,6 @@ use crate::wire::failure::{Cause, Failure, Malformed, Part, Stop, WriteFailure};
 use crate::wire::nested::batch::{self, NestedBatch};
 use crate::wire::nested::lists::{Lists, NoAnswer};
 use crate::wire::nested::{Nested, key_again, rewritten};
-use crate::wire::request_pool::Sessions;
 
 /// What was read of a batch.
 struct Read<'n> {
@@ -49,36 +48,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         let is_expected = key.role == ask.role;
         let mut part = Part::Watch;
-        let mut read = match self.read_levels((ask, nested), &batch, is_expected, &mut part).await {
-            Ok(read) => Ok(read),
+        let read = match self.read_levels((ask, nested), &batch, is_expected, &mut part).await {
+            Ok(read) => {
+                let again = self.read_key_again((ask, nested), batch.parses_key_again).await;
+                Ok((read, again.map_err(|stop| broken(stop, Part::Key))?))
+            }
+            // a batch that failed has skipped the rest
             Err(Stop::Server(error)) if !error.fatal => Err(error.failure(part)),
             Err(stop) => return Err(broken(stop, part)),
-        };
-        // a batch that failed has skipped it
-        let key_now = match &mut read {
-            Ok(read) => match self.read_key_again((ask, nested), batch.parses_key_again).await {
-                Ok((key_now, are_same_files)) => {
-                    read.is_rewritten |= !batch.asks_rewritten && !are_same_files;
-                    Some(key_now)
-                }
-                Err(stop) => return Err(broken(stop, Part::Key)),
-            },
-            Err(_) => None,
         };
         self.ended().await.map_err(|stop| broken(stop, part))?;
         self.inbox.shrink();
         if !is_expected {
             return Ok((refused(Failure::WrongRole(key)), false));
         }
-        match key_now {
-            Some(None) => return Ok((refused(Failure::DeadKey), false)),
-            Some(Some(key_now)) if key_now.role != ask.role => {
-                return Ok((refused(Failure::WrongRole(key_now)), false));
-            }
-            _ => {}
-        }
         let changed = |message: &'static str| refused(Failure::Changed(Cause::ours(message)));
-        let read = match read {
+        let (read, (key_now, are_same_files)) = match read {
             Ok(read) => read,
             Err(failure) => {
                 // it may have failed because tables were rewritten, and did not come to their files
@@ -90,6 +75,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 return Ok((Exchanged::Whole(Err(failure)), was_prepared));
             }
         };
+        match key_now {
+            None => return Ok((refused(Failure::DeadKey), false)),
+            Some(key_now) if key_now.role != ask.role => {
+                return Ok((refused(Failure::WrongRole(key_now)), false));
+            }
+            Some(_) => {}
+        }
         if !read.stands {
             return Ok((changed("the tables have changed since the catalog was read"), false));
         }
@@ -100,7 +92,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 false,
             ));
         }
-        if read.is_rewritten {
+        if read.is_rewritten || !batch.asks_rewritten && !are_same_files {
             return Ok((changed("a table was rewritten while it was read, or shortly before"), true));
         }
         if read.lists.are_cut() {
@@ -116,10 +108,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Reads up to the row of the key.
     async fn read_begin(&mut self, ask: &Asked, batch: &NestedBatch) -> Result<KeyRow, Stop> {
-        if batch.parses_begin {
-            self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            self.prepared.begin = self.sessions == Sessions::Own;
-        }
+        self.prepared.begin |= self.read_parsed(batch.parses_begin).await?;
         self.read_command(b"BEGIN\0").await?;
         self.read_key(ask, batch.parses_key).await
     }
@@ -130,11 +119,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         (ask, nested): (&Asked, &Nested),
         is_parsed: bool,
     ) -> Result<(Option<KeyRow>, bool), Stop> {
-        if is_parsed {
-            self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            if self.sessions == Sessions::Own {
-                self.prepared.note(key_again::form(ask));
-            }
+        if self.read_parsed(is_parsed).await? {
+            self.prepared.note(key_again::form(ask));
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         self.inbox.expect_key();
@@ -194,10 +180,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             read.lists.end(at);
         }
-        if batch.parses_rewritten {
-            self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            self.prepared.rewritten = self.sessions == Sessions::Own;
-        }
+        self.prepared.rewritten |= self.read_parsed(batch.parses_rewritten).await?;
         if batch.asks_rewritten {
             self.expect(backend::BIND_COMPLETE_TAG).await?;
             read.is_rewritten = rewritten::is_rewritten(self.expect(backend::DATA_ROW_TAG).await?)?;
@@ -207,10 +190,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.expect(backend::CLOSE_COMPLETE_TAG).await?;
             self.statements.closed();
         }
-        if batch.parses_commit {
-            self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            self.prepared.commit = self.sessions == Sessions::Own;
-        }
+        self.prepared.commit |= self.read_parsed(batch.parses_commit).await?;
         self.read_command(b"COMMIT\0").await?;
         Ok(read)
     }
