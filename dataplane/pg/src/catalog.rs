@@ -49,9 +49,9 @@ async fn read(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
     triggers::note(&mut open, &mut tables).await.map_err(of("pg_trigger"))?;
     views::note(&mut open, &mut tables).await.map_err(of("pg_rewrite"))?;
     let routines = routines::routines(&mut open, &structures).await.map_err(of("pg_proc"))?;
-    let (watched, unguarded, shown) = fingerprint::watch(&mut open).await.map_err(of("pg_depend"))?;
-    for (relation, below) in shown {
-        tables.at(relation, |table| table.relations.push(below.0));
+    let (watched, unguarded, read) = fingerprint::watch(&mut open).await.map_err(of("pg_depend"))?;
+    for (relation, oid) in read {
+        tables.at(relation, |table| table.relations.push(oid.0));
     }
     open.rollback().await?;
     let entities = entities.into_iter().map(|Json(record)| record).collect();

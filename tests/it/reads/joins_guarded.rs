@@ -85,11 +85,11 @@ struct Joins {
 
 impl Joins {
     async fn open() -> Joins {
-        Joins::of(MANIFEST).await
+        Joins::of(MANIFEST, KEY).await
     }
 
-    async fn of(manifest: &str) -> Joins {
-        let keys = ["north", "south"].map(|region| KEY.replace("REGION", region)).concat();
+    async fn of(manifest: &str, key: &str) -> Joins {
+        let keys = ["north", "south"].map(|region| key.replace("REGION", region)).concat();
         let mut world = World::new(&[("joins.yaml", &format!("{manifest}{keys}"))]).await;
         world.start().await;
         let joins = Joins { world, client: Client::new() };
@@ -195,7 +195,33 @@ async fn a_partition_that_is_rewritten_between_two_levels_is_never_an_empty_list
     create table t.kept_of_all partition of t.kept for values with (modulus 1, remainder 0) partition by hash (id);
     create table t.kept_leaf partition of t.kept_of_all for values with (modulus 1, remainder 0);";
     assert!(MANIFEST.contains(whole));
-    rewritten(&Joins::of(&MANIFEST.replace(whole, parted)).await, "t.kept", &[1]).await;
+    rewritten(&Joins::of(&MANIFEST.replace(whole, parted), KEY).await, "t.kept", &[1]).await;
+}
+
+/// The policy of `kept` looks at `members`, and the row of `kept` that north sees is there by it. Seen to fail where only what an entity
+/// shows is looked at.
+#[tokio::test]
+async fn a_table_that_a_policy_looks_at_and_that_is_rewritten_between_two_levels_hides_nothing() {
+    let script = "    create table t.members (id int primary key, region text);
+    insert into t.members values (1, 'north');
+    create view t.member_names as select id as member from t.members;
+    create policy own on t.kept using (exists (select from t.member_names m where m.member = kept.id));
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: Tenant
+metadata: {name: joins}";
+    let rls = "source: {schema: t, object: kept}
+      rowLevelSecurity: {policies: [{name: own, column: region, equals: {claim: region}}]}";
+    let existing = "source: {schema: t, object: kept}
+      rowLevelSecurity: {existing: true}
+    - {name: members, source: {schema: t, object: members}, rowLevelSecurity: {none: true}}
+    - {name: member_names, kind: View, source: {schema: t, object: member_names}, keyFields: [member]}";
+    let tenant = "---\napiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {name: joins}";
+    assert!(MANIFEST.contains(rls) && MANIFEST.contains(tenant));
+    let manifest = MANIFEST.replace(tenant, script).replace(rls, existing);
+    let key = format!("{KEY}      - {{entity: member_names, actions: [read], fields: {{include: ['*']}}}}\n");
+    let joins = Joins::of(&manifest, &key).await;
+    rewritten(&joins, "t.members", &[1]).await;
 }
 
 /// Rewrites a table between two levels; the first of the parents has these rows below it.

@@ -71,7 +71,8 @@ impl Watched {
 /// What the entities of a tenant stand on, in the snapshot and with the empty search path of the caller's
 /// transaction; and those relations that must not be read now: row-level security of one that they are, or that they
 /// show, is not enabled, a view among them belongs to neither `t<id>_views` nor the tenant's owner, or it belongs to the owner and a table is not forced; and
-/// each relation with itself and all that it shows. A name that is missing is watched for, so that an entity whose table a
+/// each relation with all that is read for it, itself first: what it shows, and what policies look at. Nothing of ours is rewritten, and
+/// what a function reads is not known. A name that is missing is watched for, so that an entity whose table a
 /// migration makes again is noticed.
 pub(crate) async fn watch(
     conn: &mut PgConnection,
@@ -109,6 +110,24 @@ pub(crate) async fn watch(
              join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
                                         and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> u.oid
              join pg_catalog.pg_class b on b.oid = d.refobjid and b.relkind <> 'S'
+         ), read as (
+             select root, oid from under
+             union
+             select r.root, c.oid
+             from read r
+             cross join lateral (
+                 select d.refobjid
+                 from pg_catalog.pg_policy p
+                 join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_policy'::regclass and d.objid = p.oid
+                 where p.polrelid = r.oid and d.refclassid = 'pg_catalog.pg_class'::regclass
+                 union all
+                 select d.refobjid
+                 from pg_catalog.pg_rewrite w
+                 join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
+                 where w.ev_class = r.oid and d.refclassid = 'pg_catalog.pg_class'::regclass
+             ) beside
+             join pg_catalog.pg_class c on c.oid = beside.refobjid and c.relkind <> 'S'
+             join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname not in ('dl', 'pg_catalog')
          ), type as (
              select t.oid, t.typbasetype, t.typelem, t.typrelid
              from pg_catalog.pg_attribute a
@@ -156,8 +175,8 @@ pub(crate) async fn watch(
                 array(select name from missing order by name) as missing,
                 array(select nspname::text from open order by nspname, relname) as open_schemas,
                 array(select relname::text from open order by nspname, relname) as open_names,
-                array(select root from under order by root, oid) as roots,
-                array(select oid from under order by root, oid) as shown",
+                array(select root from read order by root, oid <> root, oid) as roots,
+                array(select oid from read order by root, oid <> root, oid) as read",
     )
     .fetch_one(&mut *conn)
     .await?;
@@ -169,8 +188,8 @@ pub(crate) async fn watch(
     let names = row.open_schemas.iter().zip(&row.open_names);
     let open = names.map(|(schema, name)| Ok((ident(schema)?, ident(name)?)));
     let open = open.collect::<Result<_, PgError>>()?;
-    let shown = row.roots.into_iter().zip(row.shown).collect();
-    Ok((Watched { oids, missing: row.missing, arguments, fingerprint }, open, shown))
+    let read = row.roots.into_iter().zip(row.read).collect();
+    Ok((Watched { oids, missing: row.missing, arguments, fingerprint }, open, read))
 }
 
 #[derive(sqlx::FromRow)]
@@ -183,7 +202,7 @@ struct Row {
     open_schemas: Vec<String>,
     open_names: Vec<String>,
     roots: Vec<Oid>,
-    shown: Vec<Oid>,
+    read: Vec<Oid>,
 }
 
 async fn now(conn: &mut PgConnection, oids: &[Vec<Oid>; 4], missing: &[String]) -> Result<i64, PgError> {

@@ -7,6 +7,7 @@ use rowgate_core::derive::CursorKey;
 use rowgate_sql::compile::{CompiledDocument, CompiledLevel, Member};
 
 pub(super) mod batch;
+mod key;
 pub(super) mod key_again;
 mod level;
 pub(super) mod lists;

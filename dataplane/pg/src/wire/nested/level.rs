@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rowgate_core::cursor::Position;
 use rowgate_sql::compile::{CompiledLevel, OrderColumn};
 
+use super::key::Key;
 use crate::wire::failure::Malformed;
 
 /// The columns of a row.
@@ -21,10 +22,10 @@ pub(super) struct Level {
     pub(super) json: Vec<u8>,
     rows: Vec<Row>,
     lists: Vec<List>,
-    /// Asked once a row, which may come in any order, so that the hash is a fast one; its seed is random.
-    by_key: HashMap<Vec<u8>, usize, ahash::RandomState>,
-    /// The key of the row, in a buffer that serves every row.
-    key: Vec<u8>,
+    /// Asked for each row that is not of the same list as the one before, so that the hash is a fast one; its seed is random.
+    by_key: HashMap<Key, usize, ahash::RandomState>,
+    /// The key and the list of the last row. Rows mostly stand in the table list by list.
+    last: Option<(Key, usize)>,
     /// Of each row what it is ordered by, so many bytes each, where rows come in no order.
     places: Vec<u8>,
     width: usize,
@@ -58,20 +59,24 @@ impl Level {
         n_bytes: &mut usize,
     ) -> Option<usize> {
         self.n_rows += 1;
-        if !key(values, columns, &mut self.key) {
-            return None;
+        let key = Key::of(values, columns)?;
+        if let Some((last, list)) = &self.last
+            && *last == key
+        {
+            return Some(*list);
         }
-        let found = self.by_key.get(&self.key).copied();
-        Some(found.unwrap_or_else(|| {
+        let list = self.by_key.get(&key).copied().unwrap_or_else(|| {
             if self.lists.is_empty() {
                 self.json.reserve(FIRST_BYTES);
                 self.rows.reserve(FIRST_ROWS);
             }
-            self.by_key.insert(self.key.clone(), self.lists.len());
+            *n_bytes += key.n_bytes() + size_of::<(Key, usize)>() + size_of::<List>();
+            self.by_key.insert(key.clone(), self.lists.len());
             self.lists.push(List::default());
-            *n_bytes += self.key.len() + size_of::<List>();
             self.lists.len() - 1
-        }))
+        });
+        self.last = Some((key, list));
+        Some(list)
     }
 
     /// Whether a list has as many rows as it may have; one more is there.
@@ -103,7 +108,7 @@ impl Level {
         } else {
             self.rows[list.last].next = number;
             list.is_unordered |= of.order.is_some()
-                && self.places[number * self.width..] < *at(&self.places, self.width, list.last);
+                && self.places[number * self.width..].iter().lt(at(&self.places, self.width, list.last));
         }
         (list.last, list.n_rows) = (number, list.n_rows + 1);
         if of.binding.is_some() || of.is_first() {
@@ -131,13 +136,13 @@ impl Level {
         }
     }
 
-    pub(super) fn list(&self, key: &[u8]) -> Option<&List> {
+    pub(super) fn list(&self, key: &Key) -> Option<&List> {
         self.by_key.get(key).map(|list| &self.lists[*list])
     }
 
     /// The list of a level whose rows stand within no others.
     pub(super) fn take_list(&mut self) -> List {
-        self.by_key.get(&[][..]).map(|list| std::mem::take(&mut self.lists[*list])).unwrap_or_default()
+        self.by_key.get(&Key::EMPTY).map(|list| std::mem::take(&mut self.lists[*list])).unwrap_or_default()
     }
 
     /// Writes the rows of a list, joined by commas.
@@ -197,19 +202,6 @@ fn place(values: &Values<'_>, order: &[OrderColumn], out: &mut Vec<u8>) -> Resul
         }
     }
     Ok(())
-}
-
-/// The value of the one column, or those of `columns`, each with its length. False: one of them is NULL, which equals nothing.
-pub(super) fn key(values: &Values<'_>, columns: &[usize], key: &mut Vec<u8>) -> bool {
-    key.clear();
-    for column in columns {
-        let Some(Some(value)) = values.get(*column) else { return false };
-        if 1 < columns.len() {
-            key.extend_from_slice(&(value.len() as u32).to_be_bytes());
-        }
-        key.extend_from_slice(value);
-    }
-    true
 }
 
 #[cfg(test)]

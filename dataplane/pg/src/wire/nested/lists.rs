@@ -7,7 +7,8 @@ use rowgate_sql::query::ConnectionPart;
 use rowgate_sql::shape::{Encoding, Shape};
 
 use super::Nested;
-use super::level::{self, Level, List, Values, key};
+use super::key::Key;
+use super::level::{self, Level, List, Values};
 use crate::wire::connection::frames::Fields;
 use crate::wire::encode::json;
 use crate::wire::failure::{Malformed, Stop, Unwritten};
@@ -161,11 +162,7 @@ impl Within<'_> {
     fn list(&self, level: usize, values: &Values<'_>) -> Option<(&Level, &List)> {
         let of = self.nested.levels.get(level)?;
         let found = self.levels.get(level.checked_sub(self.first)?)?;
-        let mut wanted = Vec::new();
-        if !key(values, &of.key_around, &mut wanted) {
-            return None;
-        }
-        found.list(&wanted).map(|list| (found, list))
+        found.list(&Key::of(values, &of.key_around)?).map(|list| (found, list))
     }
 
     /// Writes members, joined by commas. `shape`: of the row around them, if there is one.
