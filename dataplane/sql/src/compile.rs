@@ -27,7 +27,7 @@ use crate::text::Sql;
 pub use all_rows::{CompiledRows, all_rows};
 pub use call::{CompiledCall, call};
 use nested::{Belonging, Join, Lists};
-pub use nested::{CompiledLevel, ListPlan, OrderColumn};
+pub use nested::{CompiledLevel, ListPlan, ListWithin, OrderColumn};
 pub use select::Member;
 pub use value::probe::{ValueDiagnosis, ValueProbe};
 pub use write::{CompiledWrite, Effect, Verb, delete, insert, upsert};

@@ -154,6 +154,15 @@ impl Sql {
         self
     }
 
+    /// A whole statement, before all values of others, so that its parameters keep their numbers.
+    pub(crate) fn first(&mut self, statement: &Sql) -> &mut Sql {
+        let parts = self.parts();
+        debug_assert!(parts.binds.is_empty(), "its parameters would be those of another statement");
+        parts.text.push_str(&statement.0.text);
+        parts.binds.clone_from(&statement.0.binds);
+        self
+    }
+
     /// A quoted string constant, for utility statements, which take no binds. Only [`crate::ddl`] writes those.
     pub(crate) fn literal(&mut self, text: &str) -> &mut Sql {
         // E'' reads the same whatever standard_conforming_strings says

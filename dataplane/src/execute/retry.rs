@@ -176,7 +176,8 @@ pub(crate) async fn read_nested(
     nested: Nested,
 ) -> Result<ReadPage, Failure> {
     let first = nested.first();
-    let (mut ask, check) = question(caller, context, watches, (first.sql.clone(), first.shape.clone()));
+    let sql = first.sql.clone().expect("rows that stand within no others have a statement");
+    let (mut ask, check) = question(caller, context, watches, (sql, first.shape.clone()));
     let take = first.take;
     ask.nested = Some(Arc::new(nested));
     let asked = Instant::now();

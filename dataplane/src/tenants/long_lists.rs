@@ -19,8 +19,8 @@ pub(crate) struct LongLists {
 impl LongLists {
     fn name(&self, document: &CompiledDocument) -> u64 {
         let mut hasher = self.hasher.build_hasher();
-        for level in &document.levels {
-            hasher.write(level.sql.as_str().as_bytes());
+        for sql in document.levels.iter().filter_map(|level| level.sql.as_ref()) {
+            hasher.write(sql.as_str().as_bytes());
         }
         hasher.finish()
     }

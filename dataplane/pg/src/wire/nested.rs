@@ -41,7 +41,7 @@ impl Nested {
         Nested::document(CompiledDocument { members: Vec::new(), ..document }, cursors)
     }
 
-    /// The first statement, by which a pool finds a connection that knows it.
+    /// The first level, by whose statement a pool finds a connection that knows it.
     #[must_use]
     pub fn first(&self) -> &CompiledLevel {
         &self.levels[0]

@@ -4,6 +4,8 @@
 
 mod belonging;
 mod in_memory;
+mod joined;
+mod with_around;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -12,19 +14,25 @@ use rowgate_core::cursor::Binding;
 
 pub(super) use belonging::{Around, Belonging};
 pub use in_memory::OrderColumn;
+pub(super) use joined::{Join, join, of_order};
+pub use with_around::ListWithin;
 
 use super::select::{self, Member};
-use super::{aggregate, column, column_of, encoding, fence, limit, operator, order, rows, rows_up_to};
+use super::{aggregate, column, column_of, encoding, limit, order, rows, rows_up_to};
 use crate::catalog::{Entity, EntityKind, Link};
-use crate::query::{Query, Reference, Selected, ToOne};
+use crate::query::{Query, Selected, ToOne};
 use crate::shape::{Column, Shape};
 use crate::text::Sql;
 
 /// The rows of a list in each row of another level, of the read itself, or of a document.
 #[derive(Debug, Clone)]
 pub struct CompiledLevel {
-    pub sql: Sql,
+    /// `None`: its rows come in the statement of the rows around.
+    pub sql: Option<Sql>,
+    /// Of its rows.
     pub shape: Arc<Shape>,
+    /// The list whose rows come in its statement, before its own.
+    pub list_within: Option<ListWithin>,
     pub entity: Arc<Entity>,
     /// As [`CompiledRead::members`](super::CompiledRead::members).
     pub members: Vec<Member>,
@@ -52,6 +60,12 @@ impl CompiledLevel {
     #[must_use]
     pub fn is_first(&self) -> bool {
         self.around.is_none() && self.key.is_empty()
+    }
+
+    /// The columns that its statement gives.
+    #[must_use]
+    pub fn statement_shape(&self) -> &Shape {
+        self.list_within.as_ref().map_or(&self.shape, |list| &list.shape)
     }
 
     /// Whether it is one value beside the rows of a read.
@@ -87,38 +101,6 @@ const MIN_AROUND: u64 = 3;
 const EQUAL_BYTES: [u32; 4] = [21, 23, 20, 2950];
 /// Rows that may be read for nothing, where one list has more than all were expected to have; about 10 ms.
 const MAX_BOUND: usize = 10_000;
-
-/// A row that is referred to, as `t<alias>`, beside `t<around>`.
-pub(super) struct Join<'q> {
-    pub(super) around: u64,
-    pub(super) alias: u64,
-    /// `None`: the entity that the statement is about.
-    pub(super) entity_around: Option<&'q Entity>,
-    /// Positions of fields that are equal, of the entity around and of this one.
-    pub(super) link: &'q [(usize, usize)],
-    pub(super) entity: &'q Entity,
-    /// The fields that are read of it.
-    pub(super) read: Vec<usize>,
-}
-
-/// The rows by whose fields a read is ordered: the first of all that are joined.
-pub(super) fn of_order(query: &Query) -> Vec<Join<'_>> {
-    let references = &query.order_references;
-    let mut joins = Vec::with_capacity(references.len());
-    for (n, Reference { from, link, entity }) in references.iter().enumerate() {
-        let terms = query.order.iter().filter(|term| term.reference == Some(n)).map(|term| term.field);
-        let next = references.iter().filter(|it| it.from == Some(n)).flat_map(|it| &it.link);
-        joins.push(Join {
-            read: terms.chain(next.map(|(left, _)| *left)).collect(),
-            around: from.map_or(0, |from| from as u64 + 1),
-            alias: joins.len() as u64 + 1,
-            entity_around: from.map(|from| &*references[from].entity),
-            link,
-            entity,
-        });
-    }
-    joins
-}
 
 /// The lists that are to be compiled yet. A level has the number of its list.
 pub(super) struct Lists<'q> {
@@ -183,11 +165,15 @@ impl<'q> Lists<'q> {
         while let Some(PendingList { root, hops, around, key_around }) = self.pending.pop_front() {
             (self.root, self.now) = (Some(root), Some(levels.len()));
             let query = hops.last().map_or(root, |hop| hop.query);
-            let mut sql = Sql::new();
+            let together = together(root, &hops, self.plan);
+            // the level in whose statement its rows come
+            let pairs = together.map(|together| together.pairs);
+            let with = around.filter(|at| with_around::fits(root, &hops, pairs, &levels[*at]));
+            let of_around = with.and_then(|at| levels[at].sql.take());
+            let mut sql = of_around.as_ref().map_or_else(Sql::new, with_around::begin);
             let mut select = select::write(&mut sql, query, &hops, &mut self);
             let columns = &mut select.shape.columns;
             let mut key = Vec::new();
-            let together = together(root, &hops, self.plan);
             let mut order_when_read = None;
             if let Some(Together { pairs, .. }) = together {
                 let mut asked =
@@ -202,16 +188,26 @@ impl<'q> Lists<'q> {
                     columns.push(Column { label: None, encoding: encoding::of(&entity.fields[around].ty) });
                 }
             }
-            from(&mut sql, root, &hops, &select.joins, self.plan);
+            let found = with.is_some().then_some(&key_around[..]);
+            from(&mut sql, root, (&hops, found), &select.joins, self.plan);
             if order_when_read.is_none() {
                 order(&mut sql, query);
             }
             if hops.is_empty() {
                 limit(&mut sql, query);
             }
+            let sql = match with {
+                Some(at) => {
+                    let list = with_around::end(&mut sql, levels.len(), &select.shape, &levels[at].shape);
+                    (levels[at].sql, levels[at].list_within) = (Some(sql), Some(list));
+                    None
+                }
+                None => Some(sql),
+            };
             levels.push(CompiledLevel {
                 sql,
                 shape: Arc::new(select.shape),
+                list_within: None,
                 entity: Arc::clone(&query.entity),
                 members: select.members,
                 take: query.take,
@@ -269,8 +265,15 @@ fn together<'q>(root: &Query, hops: &[Hop<'q>], plan: ListPlan) -> Option<Togeth
     (plan == ListPlan::Together && fits && pays).then_some(Together { pairs, bound })
 }
 
-/// The rows that `hops` lead to, with what is joined to each.
-fn from(sql: &mut Sql, root: &Query, hops: &[Hop<'_>], joins: &[Join<'_>], plan: ListPlan) {
+/// The rows that `hops` lead to, with what is joined to each. `found`: the columns by which they belong to the rows around, where these
+/// are found before.
+fn from(
+    sql: &mut Sql,
+    root: &Query,
+    (hops, found): (&[Hop<'_>], Option<&[usize]>),
+    joins: &[Join<'_>],
+    plan: ListPlan,
+) {
     let Some((hop, before)) = hops.split_last() else {
         return rows(sql, root, root.after.as_ref(), joins, None);
     };
@@ -279,7 +282,7 @@ fn from(sql: &mut Sql, root: &Query, hops: &[Hop<'_>], joins: &[Join<'_>], plan:
     match together(root, hops, plan) {
         Some(Together { pairs, bound }) => {
             read_columns(sql, query, pairs.iter().map(|(_, at)| *at));
-            rows(sql, query, None, &[], Some(Belonging::ToAny { root, before, hop, pairs }));
+            rows(sql, query, None, &[], Some(Belonging::ToAny { root, before, hop, pairs, found }));
             sql.lit(" limit ").number(bound as u64);
         }
         None => {
@@ -346,45 +349,10 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>, (plan, o
         sql.lit(if i == 0 { "select " } else { ", " });
         column_of(sql, alias, entity, *field);
     }
-    from(sql, root, before, &joins, plan);
+    from(sql, root, (before, None), &joins, plan);
     if before.is_empty() {
         order(sql, root);
         limit(sql, root);
     }
     sql.lit(if is_distinct { ") t" } else { "" });
-}
-
-/// Writes the rows that are referred to, behind `t`, which are rows of `entity`. One that reads hide is none.
-pub(super) fn join(sql: &mut Sql, entity: &Entity, joins: &[Join<'_>]) {
-    for Join { around, alias, entity_around, link, entity: inside, read } in joins {
-        let by = link.iter().map(|(_, right)| *right);
-        let fields: BTreeSet<usize> =
-            read.iter().copied().chain(by.clone()).chain(inside.hidden_by()).collect();
-        // PostgreSQL works out what is more than NULL of no row before it joins
-        let is_fenced = fields.iter().any(|field| inside.fields[*field].is_worked_out);
-        sql.lit(" left join ");
-        for (i, field) in fields.iter().enumerate().filter(|_| is_fenced) {
-            column_of(sql.lit(if i == 0 { "lateral (select " } else { ", " }), *alias, inside, *field);
-        }
-        sql.lit(if is_fenced { " from " } else { "" });
-        fence::relation(sql, inside, *alias, by, |all| all.extend(&fields));
-        for (i, (left, right)) in link.iter().enumerate() {
-            sql.lit(match i {
-                0 if is_fenced => " where ",
-                0 => " on ",
-                _ => " and ",
-            });
-            column_of(sql, *alias, inside, *right);
-            operator(sql, Some(&inside.fields[*right].ty), "=");
-            column_of(sql, *around, entity_around.unwrap_or(entity), *left);
-        }
-        if let Some(flag) = inside.hidden_by() {
-            sql.lit(" and ");
-            column_of(sql, *alias, inside, flag);
-            sql.lit(" is not true");
-        }
-        if is_fenced {
-            sql.lit(" offset 0) t").number(*alias).lit(" on true");
-        }
-    }
 }

@@ -120,7 +120,7 @@ pub(super) fn many(name: &str, lists: Vec<Query>) -> ToMany {
 /// What each statement gives, every column of it labelled by its number.
 async fn rows(tenant: &Tenant, read: &CompiledRead) -> Vec<Vec<serde_json::Value>> {
     let pool = tenant.pool();
-    let levels = read.levels.iter().map(|level| (&level.sql, &level.shape));
+    let levels = read.levels.iter().filter_map(|level| Some((level.sql.as_ref()?, &level.shape)));
     let mut all = Vec::new();
     for (sql, shape) in std::iter::once((&read.sql, &read.shape)).chain(levels) {
         let ask = Ask { sql: sql.clone(), shape: labelled(shape), ..tenant.ask("a", "", &[]) };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rowgate_core::cursor::{self, Binding};
 use rowgate_core::derive::{CursorKey, Root};
-use rowgate_pg::wire::{Ask, Failure, Nested, ReadPage};
+use rowgate_pg::wire::{Ask, Failure, Nested};
 use rowgate_sql::catalog::Link;
 use rowgate_sql::compile::{self, ListPlan};
 use rowgate_sql::query::{
@@ -15,12 +15,11 @@ use rowgate_tests::servers::postgres::execute;
 use super::fixture::{Tenant, by, utf8};
 use super::nested::{entity, found, json, many, read};
 
-/// The whole answer of a batch, as the key of all these reads sees it.
-async fn answer(tenant: &Tenant, nested: Nested) -> Result<ReadPage, Failure> {
+/// As the key of all these reads asks.
+fn ask(tenant: &Tenant, nested: Nested) -> Ask {
     let first = nested.first();
-    let (sql, shape) = (first.sql.clone(), first.shape.clone());
-    let ask = Ask { sql, shape, nested: Some(Arc::new(nested)), ..tenant.ask("a", "", &[]) };
-    tenant.pool().read(ask, 1).await
+    let (sql, shape) = (first.sql.clone().expect("a statement"), first.shape.clone());
+    Ask { sql, shape, nested: Some(Arc::new(nested)), ..tenant.ask("a", "", &[]) }
 }
 
 fn cursors() -> CursorKey {
@@ -75,11 +74,7 @@ async fn a_batch_gives_objects_within_objects() {
     let wanted = json(&tenant, format!("select to_json({ORDERS})").leak()).await;
     let pool = tenant.pool();
     for _ in 0..2 {
-        let nested = rows(orders());
-        let first = nested.first();
-        let (sql, shape) = (first.sql.clone(), first.shape.clone());
-        let ask = Ask { sql, shape, nested: Some(Arc::new(nested)), ..tenant.ask("a", "", &[]) };
-        let page = pool.read(ask, 1).await.expect("an answer");
+        let page = pool.read(ask(&tenant, rows(orders())), 1).await.expect("an answer");
         let found: serde_json::Value = serde_json::from_str(&format!("[{}]", utf8(&page))).expect("JSON");
         assert_eq!(found, wanted);
         assert!(page.n_rows == 10 && page.more && page.count.is_none());
@@ -121,7 +116,7 @@ async fn a_document_is_one_object_of_several_reads() {
     };
     let nested =
         Nested::document(compile::document(&document, ListPlan::Together), cursors()).expect("a statement");
-    let page = answer(&tenant, nested).await.expect("an answer");
+    let page = tenant.pool().read(ask(&tenant, nested), 1).await.expect("an answer");
     let found: serde_json::Value = serde_json::from_str(utf8(&page)).expect("JSON");
     let rows: Vec<_> = json(
         &tenant,
@@ -151,22 +146,20 @@ async fn a_batch_that_fails_midway_leaves_nothing_behind() {
     )
     .await;
     let pool = tenant.pool();
-    let ask = |tenant: &Tenant| {
+    let whole = |tenant: &Tenant| {
         let mut lines = many("lines", vec![read("lines", 1000, vec![Selected::Field(0)])]);
         lines.lists[0].take = 1000;
         let query = read("orders", 100, vec![Selected::Field(0), Selected::Many(Box::new(lines))]);
-        let nested = rows(query);
-        let (sql, shape) = (nested.first().sql.clone(), nested.first().shape.clone());
-        Ask { sql, shape, nested: Some(Arc::new(nested)), ..tenant.ask("a", "", &[]) }
+        ask(tenant, rows(query))
     };
     for _ in 0..2 {
-        let failure = pool.read(ask(&tenant), 1).await.expect_err("a division by zero");
+        let failure = pool.read(whole(&tenant), 1).await.expect_err("a division by zero");
         assert!(matches!(failure, Failure::Invalid(_)), "{failure:?}");
-        let dead = by(&ask(&tenant), "revoked", "revoked");
+        let dead = by(&whole(&tenant), "revoked", "revoked");
         let failure = pool.read(dead, 1).await.expect_err("a dead key");
         assert!(matches!(failure, Failure::DeadKey), "{failure:?}");
     }
     execute(&mut tenant.superuser, "drop policy slow on app.lines").await;
-    assert_eq!(pool.read(ask(&tenant), 1).await.expect("an answer").n_rows, 40);
+    assert_eq!(pool.read(whole(&tenant), 1).await.expect("an answer").n_rows, 40);
     assert_eq!(pool.counters().n_connects(), (1, 0));
 }

@@ -10,7 +10,7 @@ use crate::wire::ask::{Answer, Asked, KeyRow, ReadPage};
 use crate::wire::connection::statements;
 use crate::wire::exchange::{key_statement, rows};
 use crate::wire::failure::{Cause, Failure, Malformed, Part, Stop, WriteFailure};
-use crate::wire::nested::batch::{self, NestedBatch};
+use crate::wire::nested::batch::{self, LevelStatement, NestedBatch};
 use crate::wire::nested::lists::{Lists, NoAnswer};
 use crate::wire::nested::{Nested, key_again, rewritten};
 
@@ -69,9 +69,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 // it may have failed because tables were rewritten, and did not come to their files
                 self.files.forget(&nested.relations);
                 if matches!(failure, WriteFailure::Any(Failure::Changed(_))) {
-                    batch.statements.iter().for_each(|(number, _)| self.statements.forget(*number));
+                    batch.statements.iter().for_each(|sent| self.statements.forget(sent.number));
                 }
-                let was_prepared = batch.statements.iter().any(|(_, is_parsed)| !is_parsed);
+                let was_prepared = batch.statements.iter().any(|sent| !sent.parses);
                 return Ok((Exchanged::Whole(Err(failure)), was_prepared));
             }
         };
@@ -86,7 +86,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Ok((changed("the tables have changed since the catalog was read"), false));
         }
         if !read.fits {
-            batch.statements.iter().for_each(|(number, _)| self.statements.forget(*number));
+            batch.statements.iter().for_each(|sent| self.statements.forget(sent.number));
             return Ok((
                 changed("the types of the columns differ from those that a statement was compiled for"),
                 false,
@@ -156,16 +156,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     ) -> Result<Read<'n>, Stop> {
         let stands = self.read_check(ask, batch.parses_watch).await?;
         let mut read = Read { lists: Lists::new(nested), stands, fits: true, is_rewritten: false };
-        for (at, (number, is_parsed)) in batch.statements.iter().enumerate().rev() {
-            let level = &nested.levels[at];
+        for LevelStatement { level: at, number, parses } in &batch.statements {
+            let level = &nested.levels[*at];
             *part = Part::DataParse;
-            if *is_parsed {
+            if let Some(sql) = level.sql.as_ref().filter(|_| *parses) {
                 self.expect(backend::PARSE_COMPLETE_TAG).await?;
-                let hash = statements::hash(&ask.role, &level.sql);
-                self.statements.parsed(*number, hash, &ask.role, &level.sql);
+                self.statements.parsed(*number, statements::hash(&ask.role, sql), &ask.role, sql);
                 self.expect(backend::PARAMETER_DESCRIPTION_TAG).await?;
                 let body = self.expect(backend::ROW_DESCRIPTION_TAG).await?;
-                read.fits &= rows::fit(&level.shape, body)?;
+                read.fits &= rows::fit(level.statement_shape(), body)?;
             }
             *part = Part::DataBind;
             self.expect(backend::BIND_COMPLETE_TAG).await?;
@@ -173,12 +172,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             loop {
                 match self.answer().await? {
                     (backend::DATA_ROW_TAG, _) if !read.fits || !stands || !is_expected => {}
-                    (backend::DATA_ROW_TAG, body) => read.lists.add(at, body)?,
+                    (backend::DATA_ROW_TAG, body) => read.lists.add(*at, body)?,
                     (backend::COMMAND_COMPLETE_TAG, _) => break,
                     _ => return Err(Malformed("a message that is not a row").into()),
                 }
             }
-            read.lists.end(at);
+            read.lists.end(*at);
         }
         self.prepared.rewritten |= self.read_parsed(batch.parses_rewritten).await?;
         if batch.asks_rewritten {

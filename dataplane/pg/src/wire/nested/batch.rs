@@ -26,11 +26,19 @@ pub(crate) struct NestedBatch {
     /// Of BEGIN and COMMIT.
     pub(crate) parses_begin: bool,
     pub(crate) parses_commit: bool,
-    /// For each level, in its order, its statement and whether it is parsed. Sent from the last on: rows within others come first.
-    pub(crate) statements: Vec<(Number, bool)>,
+    /// Those of levels, as they are sent, which is from the last level on: rows within others come first.
+    pub(crate) statements: Vec<LevelStatement>,
     pub(crate) n_closed: usize,
     /// Of the statement that asks for the key again.
     pub(crate) parses_key_again: bool,
+}
+
+/// The statement of a level.
+#[derive(Debug)]
+pub(crate) struct LevelStatement {
+    pub(crate) level: usize,
+    pub(crate) number: Number,
+    pub(crate) parses: bool,
 }
 
 /// Writes the batch to `out`. All statements see one snapshot, which the key statement takes. As in a batch of one statement nothing
@@ -49,22 +57,21 @@ pub(crate) fn write(
     let named = |name| exchange::named(sessions, name);
     command((named("begin"), parses_begin), "begin isolation level repeatable read, read only", out)?;
     let (parses_key, parses_watch) = exchange::check(ask, sessions, prepared, out)?;
-    let mut numbers = Vec::with_capacity(nested.levels.len());
-    for level in nested.levels.iter().rev() {
-        let hash = statements::hash(&ask.role, &level.sql);
-        let found = statements.find(hash, &ask.role, &level.sql);
-        let number = found.unwrap_or_else(|| statements.reserve(&level.sql));
+    let mut sent = Vec::with_capacity(nested.levels.len());
+    for (at, level) in nested.levels.iter().enumerate().rev() {
+        let Some(sql) = &level.sql else { continue };
+        let hash = statements::hash(&ask.role, sql);
+        let found = statements.find(hash, &ask.role, sql);
+        let number = found.unwrap_or_else(|| statements.reserve(sql));
         let name = number.name();
         if found.is_none() {
-            let types = level.sql.binds().iter().map(|bind| bind.oid);
-            frontend::parse(&name, level.sql.as_str(), types, out)?;
+            frontend::parse(&name, sql.as_str(), sql.binds().iter().map(|bind| bind.oid), out)?;
             frontend::describe(b'S', &name, out)?;
         }
-        exchange::bind_data(&name, &level.sql, &level.shape, out)?;
+        exchange::bind_data(&name, sql, level.statement_shape(), out)?;
         frontend::execute("", 0, out)?;
-        numbers.push((number, found.is_none()));
+        sent.push(LevelStatement { level: at, number, parses: found.is_none() });
     }
-    numbers.reverse();
     let asks_rewritten = !files.are_known(&nested.relations, Instant::now());
     let parses_rewritten = asks_rewritten && !prepared.rewritten;
     if asks_rewritten {
@@ -89,7 +96,7 @@ pub(crate) fn write(
         parses_rewritten,
         parses_begin,
         parses_commit,
-        statements: numbers,
+        statements: sent,
         n_closed,
         parses_key_again,
     })

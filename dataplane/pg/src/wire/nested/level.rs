@@ -20,6 +20,8 @@ pub(super) struct Level {
     /// All that came, those beyond their lists too.
     pub(super) n_rows: usize,
     pub(super) json: Vec<u8>,
+    /// All of them have come.
+    pub(super) is_ended: bool,
     rows: Vec<Row>,
     lists: Vec<List>,
     /// Asked for each row that is not of the same list as the one before, so that the hash is a fast one; its seed is random.
@@ -121,6 +123,7 @@ impl Level {
 
     /// The last row has come: puts the lists in order, and leaves out what is beyond them.
     pub(super) fn end(&mut self, of: &CompiledLevel) {
+        self.is_ended = true;
         if of.order.is_none() {
             return;
         }

@@ -19,6 +19,26 @@ const MAX_BYTES: usize = 32 << 20;
 /// A row of so many columns takes no memory of its own while it is read.
 const FEW: usize = 16;
 
+/// Where the columns of a row are while it is read.
+#[derive(Default)]
+struct Room<'v> {
+    few: [Option<&'v [u8]>; FEW],
+    many: Vec<Option<&'v [u8]>>,
+}
+
+impl<'v> Room<'v> {
+    /// So many, all NULL.
+    fn values(&mut self, n: usize) -> &mut [Option<&'v [u8]>] {
+        match self.few.get_mut(..n) {
+            Some(few) => few,
+            None => {
+                self.many.resize(n, None);
+                &mut self.many
+            }
+        }
+    }
+}
+
 /// Rows so far. A level is read before those around it.
 pub(crate) struct Lists<'n> {
     nested: &'n Nested,
@@ -75,27 +95,39 @@ impl<'n> Lists<'n> {
         Lists { nested, levels, n_bytes: 0, is_cut: false }
     }
 
-    /// Adds a row of the level `at`, within which all its lists are complete.
+    /// Adds a row that the statement of the level `at` gave. All lists in the rows of that level are complete.
     pub(crate) fn add(&mut self, at: usize, body: &[u8]) -> Result<(), NoAnswer> {
         if self.is_cut {
             return Ok(());
         }
         let of = &self.nested.levels[at];
+        let n_columns = of.statement_shape().columns.len();
         let mut fields = Fields::of_row(body)?;
-        if fields.n_values() != of.shape.columns.len() {
+        if fields.n_values() != n_columns {
             return Err(Malformed("a row whose number of columns differs from its statement").into());
         }
-        let (mut few, mut many) = ([None; FEW], Vec::new());
-        let values: &mut Values<'_> = match few.get_mut(..of.shape.columns.len()) {
-            Some(few) => few,
-            None => {
-                many.resize(of.shape.columns.len(), None);
-                &mut many
-            }
-        };
-        for value in values.iter_mut() {
+        let mut room = Room::default();
+        let given = room.values(n_columns);
+        for value in given.iter_mut() {
             *value = fields.value()?;
         }
+        let Some(within) = &of.list_within else { return self.add_row(at, given) };
+        let (level, columns) = match given[0] {
+            Some([0]) => (at, &within.columns_around),
+            Some(_) if !self.levels[within.level].is_ended => (within.level, &within.columns),
+            _ => return Err(Malformed("a row of a list behind those around it").into()),
+        };
+        if level == at && !self.levels[within.level].is_ended {
+            self.end_level(within.level);
+        }
+        let mut room = Room::default();
+        let values = room.values(columns.len());
+        values.iter_mut().zip(columns).for_each(|(value, column)| *value = given[*column]);
+        self.add_row(level, values)
+    }
+
+    fn add_row(&mut self, at: usize, values: &Values<'_>) -> Result<(), NoAnswer> {
+        let of = &self.nested.levels[at];
         let (before, within) = self.levels.split_at_mut(at + 1);
         let Some(level) = before.last_mut() else { return Ok(()) };
         let Some(list) = level.list_of(values, &of.key, &mut self.n_bytes) else { return Ok(()) };
@@ -116,8 +148,17 @@ impl<'n> Lists<'n> {
         if self.is_cut { Ok(()) } else { Err(NoAnswer::TooLong) }
     }
 
-    /// The last row of the level `at` has come.
+    /// The last row has come that the statement of the level `at` gives.
     pub(crate) fn end(&mut self, at: usize) {
+        if let Some(within) = &self.nested.levels[at].list_within
+            && !self.levels[within.level].is_ended
+        {
+            self.end_level(within.level);
+        }
+        self.end_level(at);
+    }
+
+    fn end_level(&mut self, at: usize) {
         self.levels[at].end(&self.nested.levels[at]);
     }
 

@@ -1,6 +1,6 @@
 //! To which rows the rows of a list belong.
 
-use super::{Hop, ListPlan, keys};
+use super::{Hop, ListPlan, keys, with_around};
 use crate::catalog::{Entity, Link};
 use crate::compile::predicate::Row;
 use crate::compile::{column, column_of, operator};
@@ -18,6 +18,8 @@ pub(in crate::compile) enum Belonging<'a> {
         hop: &'a Hop<'a>,
         /// Positions of fields that are equal, of the entity around and of the entity inside.
         pairs: &'a [(usize, usize)],
+        /// These columns of the rows around, which are found already.
+        found: Option<&'a [usize]>,
     },
 }
 
@@ -34,7 +36,7 @@ impl Belonging<'_> {
     pub(in crate::compile) fn condition(self, sql: &mut Sql, inside: &Entity) {
         match self {
             Belonging::To(around) => around.belongs(sql, Row { entity: inside, alias: 0 }),
-            Belonging::ToAny { root, before, hop, pairs } => {
+            Belonging::ToAny { root, before, hop, pairs, found } => {
                 let (open, word, close) = match pairs.len() {
                     // PostgreSQL reads an index with an array in the order of its pages
                     1 => ("", " = any(array(", "))"),
@@ -44,7 +46,11 @@ impl Belonging<'_> {
                 for (i, (_, at)) in pairs.iter().enumerate() {
                     column(sql.lit(if i == 0 { "" } else { ", " }), inside, *at);
                 }
-                keys(sql.lit(word), root, before, hop, (ListPlan::Together, false));
+                sql.lit(word);
+                match found {
+                    Some(columns) => with_around::keys(sql, columns),
+                    None => keys(sql, root, before, hop, (ListPlan::Together, false)),
+                }
                 sql.lit(close);
             }
         }

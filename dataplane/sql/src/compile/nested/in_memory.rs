@@ -23,19 +23,30 @@ pub(super) fn order(
     pairs: &[(usize, usize)],
     mut asked: impl FnMut(usize) -> usize,
 ) -> Option<Vec<OrderColumn>> {
-    let terms = || query.order.iter().filter(|term| !pairs.iter().any(|(_, at)| *at == term.field));
-    let bytes = |term: &OrderTerm| bytes(&encoding::of(&query.entity.fields[term.field].ty));
-    if query.binding.is_some()
-        || !query.order_references.is_empty()
-        || !terms().all(|term| bytes(term).is_some())
-    {
+    if !is_possible(query, pairs) {
         return None;
     }
     let column = |term: &OrderTerm| {
-        let (n_bytes, is_signed) = bytes(term)?;
+        let (n_bytes, is_signed) = place(query, term)?;
         Some(OrderColumn { column: asked(term.field), n_bytes, is_signed, descending: term.descending })
     };
-    terms().map(column).collect()
+    terms(query, pairs).map(column).collect()
+}
+
+/// Whether [`order`] says by what they are ordered.
+pub(super) fn is_possible(query: &Query, pairs: &[(usize, usize)]) -> bool {
+    query.binding.is_none()
+        && query.order_references.is_empty()
+        && terms(query, pairs).all(|term| place(query, term).is_some())
+}
+
+/// Those by which the rows of one list differ.
+fn terms<'q>(query: &'q Query, pairs: &'q [(usize, usize)]) -> impl Iterator<Item = &'q OrderTerm> {
+    query.order.iter().filter(|term| !pairs.iter().any(|(_, at)| *at == term.field))
+}
+
+fn place(query: &Query, term: &OrderTerm) -> Option<(usize, bool)> {
+    bytes(&encoding::of(&query.entity.fields[term.field].ty))
 }
 
 /// How many bytes a value of a type has, and whether the first bit is that of a negative number. `None`: bytes do not say what comes first.

@@ -1,0 +1,135 @@
+//! A list whose rows come in the statement of the rows around them: these are found once, in a `with`, which costs PostgreSQL less than to
+//! find them once more in a statement of the list's own.
+
+use std::sync::Arc;
+
+use super::{CompiledLevel, Hop, in_memory, rows_up_to};
+use crate::query::{Query, Selected};
+use crate::shape::{Column, Encoding, Shape};
+use crate::text::Sql;
+
+/// PostgreSQL keeps the rows around in memory, as far as they fit into `work_mem`.
+const MAX_ROWS: u64 = 1000;
+/// PostgreSQL has 1,664 at most.
+const MAX_COLUMNS: usize = 1000;
+
+/// A statement that gives the rows of a list, in no order, and then the rows around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListWithin {
+    /// The number of the list's level.
+    pub level: usize,
+    /// The first column is true in a row of the list.
+    pub shape: Arc<Shape>,
+    /// Where the columns of a row of the list stand, and those of a row around it.
+    pub columns: Vec<usize>,
+    pub columns_around: Vec<usize>,
+}
+
+/// Whether the rows that `hops` lead to, asked for together by `pairs`, may come in the statement of `around`, the rows of `root`.
+pub(super) fn fits(
+    root: &Query,
+    hops: &[Hop<'_>],
+    pairs: Option<&[(usize, usize)]>,
+    around: &CompiledLevel,
+) -> bool {
+    let ([hop], Some(pairs)) = (hops, pairs) else { return false };
+    around.is_first()
+        && !around.is_value
+        && around.list_within.is_none()
+        && root.group.is_none()
+        && rows_up_to(root) <= MAX_ROWS
+        && around.shape.columns.len() + n_columns(&hop.query.select) + hop.query.order.len() < MAX_COLUMNS
+        && in_memory::is_possible(hop.query, pairs)
+}
+
+/// As many columns as these members have, or more.
+fn n_columns(select: &[Selected]) -> usize {
+    let of = |selected: &Selected| match selected {
+        Selected::Field(_) | Selected::Alias { .. } | Selected::Aggregate { .. } => 1,
+        Selected::Constant { .. } => 0,
+        Selected::Object { select, .. } => n_columns(select),
+        Selected::One(one) => n_columns(&one.select) + 2 * one.link.len(),
+        Selected::Many(many) => many.link.around().len(),
+    };
+    select.iter().map(of).sum()
+}
+
+/// Writes the beginning of a statement that finds the rows `around`, and then those of the list that is written next.
+pub(super) fn begin(around: &Sql) -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("with p as materialized (").first(around).lit("), l as (");
+    sql
+}
+
+/// Writes a SELECT of these columns of the rows around.
+pub(super) fn keys(sql: &mut Sql, columns: &[usize]) {
+    for (i, column) in columns.iter().enumerate() {
+        sql.lit(if i == 0 { "select c" } else { ", c" }).number(*column as u64);
+    }
+    from(sql, "p", columns.iter().map(|column| column + 1).max().unwrap_or_default());
+}
+
+/// Writes the end of the statement, behind the list `level`.
+pub(super) fn end(sql: &mut Sql, level: usize, list: &Shape, around: &Shape) -> ListWithin {
+    let mut slots = vec![Column { label: None, encoding: Encoding::Bool }];
+    let columns_around = place(&around.columns, &mut slots);
+    let columns = place(&list.columns, &mut slots);
+    select(sql.lit(") select true"), &columns, slots.len());
+    from(sql, "l", columns.len());
+    select(sql.lit(" union all select false"), &columns_around, slots.len());
+    from(sql, "p", columns_around.len());
+    let shape = Arc::new(Shape { columns: slots, position: Vec::new(), count: None });
+    ListWithin { level, shape, columns, columns_around }
+}
+
+/// Gives each column a place among `slots`: one of its type that none of the others has, else a new one.
+fn place(columns: &[Column], slots: &mut Vec<Column>) -> Vec<usize> {
+    let mut places: Vec<usize> = Vec::with_capacity(columns.len());
+    for Column { encoding, .. } in columns {
+        let is_free =
+            |at: &usize| slots[*at].encoding == *encoding && is_one_type(encoding) && !places.contains(at);
+        let found = (1..slots.len()).find(is_free);
+        places.push(found.unwrap_or(slots.len()));
+        if found.is_none() {
+            slots.push(Column { label: None, encoding: encoding.clone() });
+        }
+    }
+    places
+}
+
+/// Whether all values that are written so are of one type, below domains, so that they stand in one column.
+fn is_one_type(encoding: &Encoding) -> bool {
+    matches!(
+        encoding,
+        Encoding::Bool
+            | Encoding::Int2
+            | Encoding::Int4
+            | Encoding::Int8
+            | Encoding::Float4
+            | Encoding::Float8
+            | Encoding::Numeric
+            | Encoding::Uuid
+            | Encoding::Date
+            | Encoding::Timestamp
+            | Encoding::TimestampTz
+    )
+}
+
+/// Writes the columns of a row in their places from 1 to `n`; NULL has the type of what the other rows have there.
+fn select(sql: &mut Sql, columns: &[usize], n: usize) {
+    for slot in 1..n {
+        match columns.iter().position(|at| *at == slot) {
+            Some(column) => sql.lit(", c").number(column as u64),
+            None => sql.lit(", null"),
+        };
+    }
+}
+
+/// Writes where the first `n` columns, `c0` and so on, are from.
+fn from(sql: &mut Sql, name: &'static str, n: usize) {
+    sql.lit(" from ").lit(name).lit(" as r (");
+    for column in 0..n {
+        sql.lit(if column == 0 { "c" } else { ", c" }).number(column as u64);
+    }
+    sql.lit(")");
+}
