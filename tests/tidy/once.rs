@@ -52,7 +52,8 @@ fn urls_are_decoded_in_one_place() {
 
 #[test]
 fn sql_text_is_made_of_nothing_else() {
-    const EVERYWHERE: [&str; 7] = ["lit", "statement", "number", "ident", "built_in", "bind", "checked"];
+    const EVERYWHERE: [&str; 8] =
+        ["lit", "statement", "number", "ident", "built_in", "bind", "checked", "begin_with"];
     const IN_DDL: [&str; 2] = ["literal", "owners"];
     let sources = rust();
     let text = &sources[Path::new("dataplane/sql/src/text.rs")];

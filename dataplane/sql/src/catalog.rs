@@ -190,7 +190,7 @@ pub struct Entity {
     pub write_support: WriteSupport,
     /// Tables below a view, by schema and name.
     pub under: Vec<(Ident, Ident)>,
-    /// The oids of the relation and of all that it shows.
+    /// The oids of the relation, first, and of all that is read with it: what it shows, and what policies look at.
     pub relations: Vec<u32>,
     /// Rows may be there that somebody does not see, or see and may not change. False: a table that shows them to everybody.
     pub hides: bool,

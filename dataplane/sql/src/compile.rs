@@ -91,7 +91,7 @@ pub fn rows_within(mut query: Query) -> Document {
 pub struct CompiledDocument {
     /// In their order; their numbers are those of `levels`.
     pub members: Vec<Member>,
-    /// The statements, for one batch and one snapshot; each behind the one around it.
+    /// With their statements, for one batch and one snapshot; each behind the one around it.
     pub levels: Vec<CompiledLevel>,
     /// Oids of all relations that are read, each once.
     pub relations: Vec<u32>,

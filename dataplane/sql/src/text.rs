@@ -1,5 +1,6 @@
 //! SQL text with its binds. What goes in is a literal of ours (`lit`, `statement`), a number (`number`), a quoted identifier
-//! (`ident`), the name of a built-in type (`built_in`), a bound value (`bind`) or a caller's SELECT that was checked (`checked`).
+//! (`ident`), the name of a built-in type (`built_in`), a bound value (`bind`) or a caller's SELECT that was checked (`checked`),
+//! and another statement that was made so (`begin_with`).
 //! [`crate::ddl`] alone also writes quoted constants (`literal`) and SQL of the tenant's owner (`owners`). `tests/tidy/pipeline.rs` fails for any other way in.
 
 use std::fmt;
@@ -155,9 +156,9 @@ impl Sql {
     }
 
     /// A whole statement, before all values of others, so that its parameters keep their numbers.
-    pub(crate) fn first(&mut self, statement: &Sql) -> &mut Sql {
+    pub(crate) fn begin_with(&mut self, statement: &Sql) -> &mut Sql {
         let parts = self.parts();
-        debug_assert!(parts.binds.is_empty(), "its parameters would be those of another statement");
+        assert!(parts.binds.is_empty(), "its parameters would be those of another statement");
         parts.text.push_str(&statement.0.text);
         parts.binds.clone_from(&statement.0.binds);
         self

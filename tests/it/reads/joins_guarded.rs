@@ -6,7 +6,7 @@ use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 use serde_json::{Value, json};
 
-/// Row 2 of `parents`, and rows 3 and 4 of `kept`, are of the south; row 2 of `kept` is of the north and
+/// The last column of `parents` is called as a column is that a statement makes. Row 2 of `parents`, and rows 3 and 4 of `kept`, are of the south; row 2 of `kept` is of the north and
 /// its parent is not.
 const MANIFEST: &str = "
 apiVersion: v1
@@ -15,7 +15,7 @@ metadata: {name: joins-script}
 data:
   schema.sql: |
     create schema t;
-    create table t.parents (id int primary key, region text, name text);
+    create table t.parents (id int primary key, region text, name text, c0 int);
     create table t.kept (id int primary key, parent_id int, region text, name text);
     create table t.held (id int primary key, parent_id int);
     create index on t.kept (parent_id);

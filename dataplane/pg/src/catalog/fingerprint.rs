@@ -71,8 +71,8 @@ impl Watched {
 /// What the entities of a tenant stand on, in the snapshot and with the empty search path of the caller's
 /// transaction; and those relations that must not be read now: row-level security of one that they are, or that they
 /// show, is not enabled, a view among them belongs to neither `t<id>_views` nor the tenant's owner, or it belongs to the owner and a table is not forced; and
-/// each relation with all that is read for it, itself first: what it shows, and what policies look at. Nothing of ours is rewritten, and
-/// what a function reads is not known. A name that is missing is watched for, so that an entity whose table a
+/// each relation with all that is read for it, itself first: what it shows, and what policies look at. Of the latter nothing of schema `dl`,
+/// which is never rewritten, and no system catalog, whose file `pg_class` does not name; what a function reads is not known. A name that is missing is watched for, so that an entity whose table a
 /// migration makes again is noticed.
 pub(crate) async fn watch(
     conn: &mut PgConnection,
@@ -168,7 +168,7 @@ pub(crate) async fn watch(
                      else s.relkind = 'v' and (s.relowner = o.of_tables or coalesce(s.relowner = o.of_views, false)) end)
                  from seen s where s.root = e.oid), false)
          )
-         select array(select oid from under union select typrelid from type where typrelid <> 0) as relations,
+         select array(select oid from read union select typrelid from type where typrelid <> 0) as relations,
                 array(select oid from type) as types,
                 array(select relnamespace from exposed union select pronamespace from routine) as schemas,
                 array(select oid from routine) as routines,

@@ -31,7 +31,7 @@ pub struct TableColumns {
     pub hides: bool,
     /// `None` for a table.
     pub view: Option<ViewInfo>,
-    /// The oids of the relation and of all that it shows.
+    /// The oids of the relation, first, and of all that is read with it: what it shows, and what policies look at.
     pub relations: Vec<u32>,
 }
 

@@ -1,6 +1,6 @@
 //! Rows within rows, as flat statements for one batch: a row that another one refers to is joined in the statement of that one,
-//! and the rows that refer to one are a statement of their own for each level, however many rows there are. It finds the rows
-//! around once more, in the same snapshot, and gives beside each row by what it belongs to one of those.
+//! and the rows that refer to one are a statement for each level, however many rows there are. It finds the rows around once more, in
+//! the same snapshot, and gives beside each row by what it belongs to one of those; or it gives the rows around, too (`with_around`).
 
 mod belonging;
 mod in_memory;
@@ -15,6 +15,7 @@ use rowgate_core::cursor::Binding;
 pub(super) use belonging::{Around, Belonging};
 pub use in_memory::OrderColumn;
 pub(super) use joined::{Join, join, of_order};
+use with_around::KeysAround;
 pub use with_around::ListWithin;
 
 use super::select::{self, Member};
@@ -161,7 +162,7 @@ impl<'q> Lists<'q> {
 
     /// All levels, each behind the one around it.
     pub(super) fn compiled(mut self) -> Vec<CompiledLevel> {
-        let mut levels = Vec::new();
+        let mut levels: Vec<CompiledLevel> = Vec::new();
         while let Some(PendingList { root, hops, around, key_around }) = self.pending.pop_front() {
             (self.root, self.now) = (Some(root), Some(levels.len()));
             let query = hops.last().map_or(root, |hop| hop.query);
@@ -188,8 +189,9 @@ impl<'q> Lists<'q> {
                     columns.push(Column { label: None, encoding: encoding::of(&entity.fields[around].ty) });
                 }
             }
-            let found = with.is_some().then_some(&key_around[..]);
-            from(&mut sql, root, (&hops, found), &select.joins, self.plan);
+            let keys =
+                with.map(|at| KeysAround { columns: &key_around, n_columns: levels[at].shape.columns.len() });
+            from(&mut sql, root, (&hops, keys), &select.joins, self.plan);
             if order_when_read.is_none() {
                 order(&mut sql, query);
             }
@@ -270,7 +272,7 @@ fn together<'q>(root: &Query, hops: &[Hop<'q>], plan: ListPlan) -> Option<Togeth
 fn from(
     sql: &mut Sql,
     root: &Query,
-    (hops, found): (&[Hop<'_>], Option<&[usize]>),
+    (hops, found): (&[Hop<'_>], Option<KeysAround<'_>>),
     joins: &[Join<'_>],
     plan: ListPlan,
 ) {

@@ -26,7 +26,8 @@ pub(crate) struct NestedBatch {
     /// Of BEGIN and COMMIT.
     pub(crate) parses_begin: bool,
     pub(crate) parses_commit: bool,
-    /// Those of levels, as they are sent, which is from the last level on: rows within others come first.
+    /// In the order in which they are sent, from the last level to the first: rows within others come first. A level whose rows come
+    /// with those around it has none.
     pub(crate) statements: Vec<LevelStatement>,
     pub(crate) n_closed: usize,
     /// Of the statement that asks for the key again.

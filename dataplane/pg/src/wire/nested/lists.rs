@@ -117,7 +117,7 @@ impl<'n> Lists<'n> {
             Some(_) if !self.levels[within.level].is_ended => (within.level, &within.columns),
             _ => return Err(Malformed("a row of a list behind those around it").into()),
         };
-        if level == at && !self.levels[within.level].is_ended {
+        if level == at {
             self.end_level(within.level);
         }
         let mut room = Room::default();
@@ -150,16 +150,16 @@ impl<'n> Lists<'n> {
 
     /// The last row has come that the statement of the level `at` gives.
     pub(crate) fn end(&mut self, at: usize) {
-        if let Some(within) = &self.nested.levels[at].list_within
-            && !self.levels[within.level].is_ended
-        {
+        if let Some(within) = &self.nested.levels[at].list_within {
             self.end_level(within.level);
         }
         self.end_level(at);
     }
 
     fn end_level(&mut self, at: usize) {
-        self.levels[at].end(&self.nested.levels[at]);
+        if !self.levels[at].is_ended {
+            self.levels[at].end(&self.nested.levels[at]);
+        }
     }
 
     /// Whether lists that were asked for together may have more rows than came.

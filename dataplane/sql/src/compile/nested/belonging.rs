@@ -1,6 +1,7 @@
 //! To which rows the rows of a list belong.
 
-use super::{Hop, ListPlan, keys, with_around};
+use super::with_around::{self, KeysAround};
+use super::{Hop, ListPlan, keys};
 use crate::catalog::{Entity, Link};
 use crate::compile::predicate::Row;
 use crate::compile::{column, column_of, operator};
@@ -18,8 +19,8 @@ pub(in crate::compile) enum Belonging<'a> {
         hop: &'a Hop<'a>,
         /// Positions of fields that are equal, of the entity around and of the entity inside.
         pairs: &'a [(usize, usize)],
-        /// These columns of the rows around, which are found already.
-        found: Option<&'a [usize]>,
+        /// Where these are found already, in the same statement.
+        found: Option<KeysAround<'a>>,
     },
 }
 
@@ -48,7 +49,7 @@ impl Belonging<'_> {
                 }
                 sql.lit(word);
                 match found {
-                    Some(columns) => with_around::keys(sql, columns),
+                    Some(keys) => with_around::select_keys(sql, keys),
                     None => keys(sql, root, before, hop, (ListPlan::Together, false)),
                 }
                 sql.lit(close);

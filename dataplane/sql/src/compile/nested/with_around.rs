@@ -8,10 +8,11 @@ use crate::query::{Query, Selected};
 use crate::shape::{Column, Encoding, Shape};
 use crate::text::Sql;
 
-/// PostgreSQL keeps the rows around in memory, as far as they fit into `work_mem`.
-const MAX_ROWS: u64 = 1000;
-/// PostgreSQL has 1,664 at most.
-const MAX_COLUMNS: usize = 1000;
+/// PostgreSQL keeps the rows around in memory, as far as they fit into `work_mem`. One more is asked for than a page has.
+const MAX_ROWS: u64 = 1001;
+/// A row of the list has NULL in each column of a row around that shares no place with its own: many of these cost more than the rows
+/// around do a second time.
+const MAX_COLUMNS: usize = 64;
 
 /// A statement that gives the rows of a list, in no order, and then the rows around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub(super) fn fits(
         && in_memory::is_possible(hop.query, pairs)
 }
 
-/// As many columns as these members have, or more.
+/// About as many columns as these members have.
 fn n_columns(select: &[Selected]) -> usize {
     let of = |selected: &Selected| match selected {
         Selected::Field(_) | Selected::Alias { .. } | Selected::Aggregate { .. } => 1,
@@ -57,47 +58,55 @@ fn n_columns(select: &[Selected]) -> usize {
 /// Writes the beginning of a statement that finds the rows `around`, and then those of the list that is written next.
 pub(super) fn begin(around: &Sql) -> Sql {
     let mut sql = Sql::new();
-    sql.lit("with p as materialized (").first(around).lit("), l as (");
+    sql.lit("with p as materialized (").begin_with(around).lit("), l as (");
     sql
 }
 
+/// The columns of the rows around by which those of the list belong to them.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::compile) struct KeysAround<'a> {
+    pub(super) columns: &'a [usize],
+    /// Of all columns, each of which is named, so that no other one is called `c0`.
+    pub(super) n_columns: usize,
+}
+
 /// Writes a SELECT of these columns of the rows around.
-pub(super) fn keys(sql: &mut Sql, columns: &[usize]) {
-    for (i, column) in columns.iter().enumerate() {
+pub(super) fn select_keys(sql: &mut Sql, keys: KeysAround<'_>) {
+    for (i, column) in keys.columns.iter().enumerate() {
         sql.lit(if i == 0 { "select c" } else { ", c" }).number(*column as u64);
     }
-    from(sql, "p", columns.iter().map(|column| column + 1).max().unwrap_or_default());
+    rows(sql, "p", keys.n_columns);
 }
 
 /// Writes the end of the statement, behind the list `level`.
 pub(super) fn end(sql: &mut Sql, level: usize, list: &Shape, around: &Shape) -> ListWithin {
     let mut slots = vec![Column { label: None, encoding: Encoding::Bool }];
-    let columns_around = place(&around.columns, &mut slots);
-    let columns = place(&list.columns, &mut slots);
-    select(sql.lit(") select true"), &columns, slots.len());
-    from(sql, "l", columns.len());
-    select(sql.lit(" union all select false"), &columns_around, slots.len());
-    from(sql, "p", columns_around.len());
+    let columns_around = assign_slots(&around.columns, &mut slots);
+    let columns = assign_slots(&list.columns, &mut slots);
+    columns_in_slots(sql.lit(") select true"), &columns, slots.len());
+    rows(sql, "l", columns.len());
+    columns_in_slots(sql.lit(" union all select false"), &columns_around, slots.len());
+    rows(sql, "p", columns_around.len());
     let shape = Arc::new(Shape { columns: slots, position: Vec::new(), count: None });
     ListWithin { level, shape, columns, columns_around }
 }
 
-/// Gives each column a place among `slots`: one of its type that none of the others has, else a new one.
-fn place(columns: &[Column], slots: &mut Vec<Column>) -> Vec<usize> {
-    let mut places: Vec<usize> = Vec::with_capacity(columns.len());
+/// Gives each column a slot: one of its type that none of the others has, else a new one.
+fn assign_slots(columns: &[Column], slots: &mut Vec<Column>) -> Vec<usize> {
+    let mut assigned: Vec<usize> = Vec::with_capacity(columns.len());
     for Column { encoding, .. } in columns {
         let is_free =
-            |at: &usize| slots[*at].encoding == *encoding && is_one_type(encoding) && !places.contains(at);
+            |at: &usize| slots[*at].encoding == *encoding && is_one_type(encoding) && !assigned.contains(at);
         let found = (1..slots.len()).find(is_free);
-        places.push(found.unwrap_or(slots.len()));
+        assigned.push(found.unwrap_or(slots.len()));
         if found.is_none() {
             slots.push(Column { label: None, encoding: encoding.clone() });
         }
     }
-    places
+    assigned
 }
 
-/// Whether all values that are written so are of one type, below domains, so that they stand in one column.
+/// Whether all values that are written so are of one type, below domains, so that they stand in one slot.
 fn is_one_type(encoding: &Encoding) -> bool {
     matches!(
         encoding,
@@ -115,8 +124,8 @@ fn is_one_type(encoding: &Encoding) -> bool {
     )
 }
 
-/// Writes the columns of a row in their places from 1 to `n`; NULL has the type of what the other rows have there.
-fn select(sql: &mut Sql, columns: &[usize], n: usize) {
+/// Writes the columns of a row in the slots from 1 to `n`; NULL has the type of what the other rows have there.
+fn columns_in_slots(sql: &mut Sql, columns: &[usize], n: usize) {
     for slot in 1..n {
         match columns.iter().position(|at| *at == slot) {
             Some(column) => sql.lit(", c").number(column as u64),
@@ -125,8 +134,8 @@ fn select(sql: &mut Sql, columns: &[usize], n: usize) {
     }
 }
 
-/// Writes where the first `n` columns, `c0` and so on, are from.
-fn from(sql: &mut Sql, name: &'static str, n: usize) {
+/// Writes where the `n` columns, `c0` and so on, are from.
+fn rows(sql: &mut Sql, name: &'static str, n: usize) {
     sql.lit(" from ").lit(name).lit(" as r (");
     for column in 0..n {
         sql.lit(if column == 0 { "c" } else { ", c" }).number(column as u64);
