@@ -1,9 +1,12 @@
 //! A tenant's catalog, read by the data plane from the tenant's own database in one snapshot.
 
+use std::collections::HashMap;
+
 use rowgate_sql::catalog::{
     Catalog, Entity, EntityRecord, Limits, PermissionRecord, RelationshipRecord, build,
 };
 use rowgate_sql::text::Ident;
+use sqlx::postgres::types::Oid;
 use sqlx::types::Json;
 use sqlx::{Connection as _, PgConnection};
 
@@ -49,11 +52,15 @@ async fn read(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
     triggers::note(&mut open, &mut tables).await.map_err(of("pg_trigger"))?;
     views::note(&mut open, &mut tables).await.map_err(of("pg_rewrite"))?;
     let routines = routines::routines(&mut open, &structures).await.map_err(of("pg_proc"))?;
-    let (watched, unguarded, read) = fingerprint::watch(&mut open).await.map_err(of("pg_depend"))?;
-    for (relation, oid) in read {
-        tables.at(relation, |table| table.relations.push(oid.0));
-    }
+    let between: Vec<Oid> = relationships.iter().filter_map(|(_, between)| *between).collect();
+    let (watched, unguarded, read) =
+        fingerprint::watch(&mut open, &between).await.map_err(of("pg_depend"))?;
     open.rollback().await?;
+    let mut relations: HashMap<Oid, Vec<u32>> = HashMap::new();
+    for (root, oid) in read {
+        relations.entry(root).or_default().push(oid.0);
+        tables.at(root, |table| table.relations.push(oid.0));
+    }
     let entities = entities.into_iter().map(|Json(record)| record).collect();
     let sets = sets.into_iter().map(|(role, Json(permissions))| (role, permissions)).collect();
     let mut catalog = build(generation, limits, entities, tables.all(), &routines, sets);
@@ -63,8 +70,10 @@ async fn read(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
     let shown = catalog.entities.values().filter(|entity| shows(entity)).map(|it| it.name.clone());
     let shown: Vec<_> = shown.collect();
     catalog.unguarded.extend(shown);
-    let relationship = |(Json(record), oid)| Ok((record, structure::oid(oid)?));
-    catalog.relate(relationships.into_iter().map(relationship).collect::<Result<_, PgError>>()?);
+    let read_between =
+        |between: Option<Oid>| between.and_then(|it| relations.get(&it)).cloned().unwrap_or_default();
+    let related = relationships.into_iter().map(|(Json(record), between)| (record, read_between(between)));
+    catalog.relate(related.collect());
     Ok((catalog, watched))
 }
 
@@ -77,17 +86,19 @@ async fn entities(conn: &mut PgConnection) -> Result<Vec<Json<EntityRecord>>, Pg
     records(rows.fetch_all(conn).await?)
 }
 
-/// None in a database that was made before there were any, and is not migrated yet.
-async fn relationships(conn: &mut PgConnection) -> Result<Vec<(Json<RelationshipRecord>, i64)>, PgError> {
+/// Each with the table between, if there is one. None in a database that was made before there were any, and is not migrated yet.
+async fn relationships(
+    conn: &mut PgConnection,
+) -> Result<Vec<(Json<RelationshipRecord>, Option<Oid>)>, PgError> {
     let is_there = "select pg_catalog.to_regclass('dl.relationships') is not null";
     if !sqlx::query_scalar::<_, bool>(is_there).fetch_one(&mut *conn).await? {
         return Ok(Vec::new());
     }
     let rows = sqlx::query_as(limited!(
-        "select r.definition, coalesce((
-             select c.oid::int8 from pg_catalog.pg_namespace n join pg_catalog.pg_class c on c.relnamespace = n.oid
+        "select r.definition, (
+             select c.oid from pg_catalog.pg_namespace n join pg_catalog.pg_class c on c.relnamespace = n.oid
              where n.nspname = r.definition -> 'through' ->> 'schema' and c.relname = r.definition -> 'through' ->> 'object'
-         ), 0) from dl.relationships r order by r.entity, r.name"
+         ) from dl.relationships r order by r.entity, r.name"
     ));
     records(rows.fetch_all(conn).await?)
 }

@@ -187,7 +187,7 @@ fn catalog() -> Catalog {
             to_one,
             takes_first: name == "first",
         };
-        (record, 0)
+        (record, Vec::new())
     };
     catalog.relate(vec![
         way("lines", ("orders", "id"), ("lines", "order_id"), false),

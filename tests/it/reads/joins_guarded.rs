@@ -75,8 +75,8 @@ spec:
       - {entity: held, actions: [read], fields: {include: ['*']}}
 ";
 
-/// `held` is read before `kept`: the levels are sent from the last on.
-const BOTH: &str = "/parents?$select=id&$expand=kept($select=id),held($select=id)";
+/// `held` is read before `kept`: the levels are sent from the last on, and so short a list never comes with the rows around it.
+const BOTH: &str = "/parents?$select=id&$expand=kept($select=id),held($select=id;$first=9)";
 
 struct Joins {
     world: World,
@@ -198,14 +198,19 @@ async fn a_partition_that_is_rewritten_between_two_levels_is_never_an_empty_list
     rewritten(&Joins::of(&MANIFEST.replace(whole, parted), KEY).await, "t.kept", &[1]).await;
 }
 
-/// The policy of `kept` looks at `members`, and the row of `kept` that north sees is there by it. Seen to fail where only what an entity
-/// shows is looked at.
+/// The policy of `kept` looks at `members`, that of the table between looks at `marks`, and north sees rows of `kept` by both. Seen to
+/// fail where only what an entity shows is looked at, and where only the table between is, and not its policy.
 #[tokio::test]
 async fn a_table_that_a_policy_looks_at_and_that_is_rewritten_between_two_levels_hides_nothing() {
     let script = "    create table t.members (id int primary key, region text);
     insert into t.members values (1, 'north');
     create view t.member_names as select id as member from t.members;
     create policy own on t.kept using (exists (select from t.member_names m where m.member = kept.id));
+    create table t.marks (id int primary key);
+    insert into t.marks values (1);
+    create table t.links (parent int, kept int, primary key (parent, kept));
+    insert into t.links values (1, 1), (1, 2);
+    create policy own on t.links using (exists (select from t.marks m where m.id = links.kept));
 ---
 apiVersion: rowgate.dev/v1alpha1
 kind: Tenant
@@ -214,14 +219,25 @@ metadata: {name: joins}";
       rowLevelSecurity: {policies: [{name: own, column: region, equals: {claim: region}}]}";
     let existing = "source: {schema: t, object: kept}
       rowLevelSecurity: {existing: true}
+    - {name: links, source: {schema: t, object: links}, rowLevelSecurity: {existing: true}}
+    - {name: marks, source: {schema: t, object: marks}, rowLevelSecurity: {none: true}}
     - {name: members, source: {schema: t, object: members}, rowLevelSecurity: {none: true}}
     - {name: member_names, kind: View, source: {schema: t, object: member_names}, keyFields: [member]}";
     let tenant = "---\napiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {name: joins}";
-    assert!(MANIFEST.contains(rls) && MANIFEST.contains(tenant));
-    let manifest = MANIFEST.replace(tenant, script).replace(rls, existing);
-    let key = format!("{KEY}      - {{entity: member_names, actions: [read], fields: {{include: ['*']}}}}\n");
-    let joins = Joins::of(&manifest, &key).await;
+    let fields = "to: {entity: kept, fields: [parent_id]}
+  cardinality: Many
+  inverse: parent";
+    let through = "to: {entity: kept, fields: [id]}
+  through: {schema: t, object: links, fromFields: [parent], toFields: [kept]}
+  cardinality: Many";
+    assert!(MANIFEST.contains(rls) && MANIFEST.contains(tenant) && MANIFEST.contains(fields));
+    let manifest = MANIFEST.replace(tenant, script).replace(rls, existing).replace(fields, through);
+    let read = "actions: [read], fields: {include: ['*']}";
+    let of_policies =
+        ["member_names", "marks"].map(|entity| format!("      - {{entity: {entity}, {read}}}\n"));
+    let joins = Joins::of(&manifest, &format!("{KEY}{}", of_policies.concat())).await;
     rewritten(&joins, "t.members", &[1]).await;
+    rewritten(&joins, "t.marks", &[1]).await;
 }
 
 /// Rewrites a table between two levels; the first of the parents has these rows below it.

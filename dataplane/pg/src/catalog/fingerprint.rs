@@ -68,7 +68,7 @@ impl Watched {
     }
 }
 
-/// What the entities of a tenant stand on, in the snapshot and with the empty search path of the caller's
+/// What the entities of a tenant and the tables `between` them stand on, in the snapshot and with the empty search path of the caller's
 /// transaction; and those relations that must not be read now: row-level security of one that they are, or that they
 /// show, is not enabled, a view among them belongs to neither `t<id>_views` nor the tenant's owner, or it belongs to the owner and a table is not forced; and
 /// each relation with all that is read for it, itself first: what it shows, and what policies look at. Of the latter nothing of schema `dl`,
@@ -76,6 +76,7 @@ impl Watched {
 /// migration makes again is noticed.
 pub(crate) async fn watch(
     conn: &mut PgConnection,
+    between: &[Oid],
 ) -> Result<(Watched, HashSet<Name>, Vec<(Oid, Oid)>), PgError> {
     let row: Row = sqlx::query_as(
         "with recursive exposed as (
@@ -112,6 +113,8 @@ pub(crate) async fn watch(
              join pg_catalog.pg_class b on b.oid = d.refobjid and b.relkind <> 'S'
          ), read as (
              select root, oid from under
+             union
+             select b.oid, b.oid from pg_catalog.unnest($1::oid[]) b (oid)
              union
              select r.root, c.oid
              from read r
@@ -178,6 +181,7 @@ pub(crate) async fn watch(
                 array(select root from read order by root, oid <> root, oid) as roots,
                 array(select oid from read order by root, oid <> root, oid) as read",
     )
+    .bind(between)
     .fetch_one(&mut *conn)
     .await?;
     let oids = [row.relations, row.types, row.schemas, row.routines];

@@ -128,9 +128,9 @@ pub fn build(
 }
 
 impl Catalog {
-    /// Notes how rows of its entities lead to each other; beside each record the oid of the table between, or 0. To be called once all
-    /// that is unguarded is known.
-    pub fn relate(&mut self, records: Vec<(RelationshipRecord, u32)>) {
+    /// Notes how rows of its entities lead to each other; beside each record the oids of the table between, first, and of all
+    /// that is read for it; none where there is no such table. To be called once all that is unguarded is known.
+    pub fn relate(&mut self, records: Vec<(RelationshipRecord, Vec<u32>)>) {
         (self.relationships, self.away) = relationship::build(&self.entities, &self.unguarded, records);
     }
 }

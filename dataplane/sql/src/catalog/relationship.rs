@@ -40,8 +40,8 @@ pub enum Link {
 pub struct Through {
     pub schema: Ident,
     pub object: Ident,
-    /// Its oid.
-    pub relation: u32,
+    /// The oids of it, first, and of all that is read for it.
+    pub relations: Vec<u32>,
     /// Positions of fields of the entity around, each with the column that equals it. Never empty.
     pub around: Vec<(usize, Ident)>,
     /// Columns, each with the position of the field of the entity inside that equals it. Never empty.
@@ -142,18 +142,18 @@ fn reads(scope: &Scope, entity: &Entity, fields: &[usize]) -> bool {
     rights.read.contains(&true) && fields.iter().all(|field| rights.read.get(*field) == Some(&true))
 }
 
-/// [`Catalog::relationships`] and [`Catalog::away`] of records, each with the oid of the table between, if there is one. What starts
+/// [`Catalog::relationships`] and [`Catalog::away`] of records, each with the relations of the table between, if there is one. What starts
 /// at an entity that is not there or has the name of a field is in neither, and neither is what compares a column or goes through a
 /// table that is not there, or through a relation of `unguarded` entities.
 #[must_use]
 pub(super) fn build(
     entities: &BTreeMap<EntityName, Arc<Entity>>,
     unguarded: &HashSet<EntityName>,
-    records: Vec<(RelationshipRecord, u32)>,
+    records: Vec<(RelationshipRecord, Vec<u32>)>,
 ) -> (BTreeMap<EntityName, Vec<Relationship>>, Away) {
     let mut built: BTreeMap<EntityName, Vec<Relationship>> = BTreeMap::new();
     let mut away = Away::new();
-    for (record, through) in records {
+    for (record, read) in records {
         let Some(of) = entities.get(&record.entity) else { continue };
         if of.fields.iter().any(|field| field.name == record.name) {
             continue;
@@ -162,21 +162,21 @@ pub(super) fn build(
             away.entry(record.entity.clone()).or_default().push(record);
             continue;
         };
-        if record.through.is_some() && through == 0 {
+        if record.through.is_some() && read.is_empty() {
             continue;
         }
         let closed = record.through.as_ref().is_some_and(|through| {
             let is_it = |it: &Arc<Entity>| it.schema == through.schema && it.object == through.object;
             entities.values().any(|it| is_it(it) && unguarded.contains(&it.name))
         });
-        let Some(link) = link(&record, through, of, to).filter(|_| !closed) else { continue };
+        let Some(link) = link(&record, read, of, to).filter(|_| !closed) else { continue };
         let RelationshipRecord { name, entity, to, to_one, takes_first, .. } = record;
         built.entry(entity).or_default().push(Relationship { name, to, link, to_one, takes_first });
     }
     (built, away)
 }
 
-fn link(record: &RelationshipRecord, through: u32, of: &Entity, to: &Entity) -> Option<Link> {
+fn link(record: &RelationshipRecord, relations: Vec<u32>, of: &Entity, to: &Entity) -> Option<Link> {
     let fields = |entity: &Entity, columns: &[Ident]| {
         columns.iter().map(|column| entity.position(column.as_str())).collect::<Option<Vec<_>>>()
     };
@@ -191,7 +191,7 @@ fn link(record: &RelationshipRecord, through: u32, of: &Entity, to: &Entity) -> 
             Some(Link::Through(Arc::new(Through {
                 schema: it.schema.clone(),
                 object: it.object.clone(),
-                relation: through,
+                relations,
                 around: around.into_iter().zip(it.columns.iter().cloned()).collect(),
                 inside: it.to_columns.iter().cloned().zip(inside).collect(),
             })))

@@ -106,7 +106,7 @@ impl Predicate {
             }
             Predicate::Related(related) => {
                 if let Link::Through(through) = &related.link {
-                    found.insert(through.relation);
+                    found.extend(&through.relations);
                 }
                 found.extend(&related.entity.relations);
                 related.inner.iter().for_each(|inner| inner.relations(found));

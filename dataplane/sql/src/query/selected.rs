@@ -190,7 +190,7 @@ impl ToMany {
     /// Adds the oids of all relations that its lists read.
     pub(crate) fn relations(&self, found: &mut BTreeSet<u32>) {
         if let Link::Through(through) = &self.link {
-            found.insert(through.relation);
+            found.extend(&through.relations);
         }
         for query in &self.lists {
             found.extend(&query.entity.relations);

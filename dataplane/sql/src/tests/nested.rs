@@ -219,7 +219,7 @@ fn a_table_between_both_is_asked_whether_there_is_a_row() {
     let through = Through {
         schema: name("app"),
         object: name("picks"),
-        relation: 7,
+        relations: vec![7, 8],
         around: vec![(at(&query_of("orders"), "id"), name("o"))],
         inside: vec![(name("l"), at(&query_of("lines"), "line"))],
     };
@@ -227,7 +227,7 @@ fn a_table_between_both_is_asked_whether_there_is_a_row() {
     picked.link = Link::Through(Arc::new(through));
     let read = query("orders", "$first=1", &["id"], vec![Selected::Many(Box::new(picked))]);
     let document = compile::document(&compile::rows_within(read), ListPlan::Together);
-    assert_eq!(document.relations, [7]);
+    assert_eq!(document.relations, [7, 8]);
     let sql = document.levels[1].sql.as_ref().expect("a statement").as_str();
     let exists =
         r#"where exists (select from "app"."picks" j where j."o" = p."id" and j."l" = t."line") order by"#;

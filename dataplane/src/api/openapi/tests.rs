@@ -115,7 +115,7 @@ fn catalog(n_tables: usize, permissions: &[(Action, &[&str])]) -> (Catalog, Arc<
         way("parent", ["entity_1", "price"], ["entity_0", "id"], true),
         way("children", ["entity_0", "id"], ["entity_1", "price"], false),
     ];
-    catalog.relate(ways.into_iter().map(|way| (way, 0)).collect());
+    catalog.relate(ways.into_iter().map(|way| (way, Vec::new())).collect());
     let scope = catalog.scopes["set"].clone();
     (catalog, scope)
 }
