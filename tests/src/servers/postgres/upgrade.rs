@@ -51,6 +51,11 @@ impl Server {
         Server::on_tcp_of(&[], "host", scratch, Some(bin)).await.0
     }
 
+    /// As [`Server::with`], of the programs in `bin`, which are of the version of all others.
+    pub async fn of_programs(settings: &[&str], bin: PathBuf) -> Server {
+        Server::start_of(settings, Scratch::new(), Some(bin)).await
+    }
+
     /// Runs `pg_upgrade` over a server that [`Server::of_its_own_cluster_of`] started; it is at the same address afterwards, with the same
     /// passwords.
     pub async fn upgrade(&mut self, programs: &Programs) {
