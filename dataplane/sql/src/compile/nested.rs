@@ -200,7 +200,8 @@ impl<'q> Lists<'q> {
             }
             let sql = match with {
                 Some(at) => {
-                    let list = with_around::end(&mut sql, levels.len(), &select.shape, &levels[at].shape);
+                    let list =
+                        with_around::end(&mut sql, levels.len(), (&select.shape, key[0]), &levels[at].shape);
                     (levels[at].sql, levels[at].list_within) = (Some(sql), Some(list));
                     None
                 }

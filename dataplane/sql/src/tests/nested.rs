@@ -153,8 +153,8 @@ fn the_lists_of_a_level_are_asked_for_together() {
                 r#"order by t."id" limit 51), l as (select t."qty", t."order_id", t."line" from ("#,
                 r#"select t."order_id", t."line", t."qty" from "app"."order""lines" t where t."order_id" = "#,
                 r#"any(array(select c0 from p as r (c0, c1))) and t."qty" > $2 limit 5151) t) "#,
-                r#"select true, c0, null, c1, c2 from l as r (c0, c1, c2) "#,
-                r#"union all select false, c0, c1, null, null from p as r (c0, c1) <- 1700:"5" 23:"1""#,
+                r#"select c1, c0, null, c2 from l as r (c0, c1, c2) "#,
+                r#"union all select null, c0, c1, null from p as r (c0, c1) <- 1700:"5" 23:"1""#,
             ),
             "",
         ]

@@ -53,11 +53,13 @@ pub(super) struct List {
 }
 
 impl Level {
-    /// The number of the list that a row belongs to. `None`: to none. Adds what a new one takes to `n_bytes`.
+    /// The number of the list that a row belongs to. `None`: to none. Adds what a new one takes to `n_bytes`. `first_bytes`: how long the
+    /// lists within the rows are, all together.
     pub(super) fn list_of(
         &mut self,
         values: &Values<'_>,
         columns: &[usize],
+        first_bytes: impl FnOnce() -> usize,
         n_bytes: &mut usize,
     ) -> Option<usize> {
         self.n_rows += 1;
@@ -69,7 +71,7 @@ impl Level {
         }
         let list = self.by_key.get(&key).copied().unwrap_or_else(|| {
             if self.lists.is_empty() {
-                self.json.reserve(FIRST_BYTES);
+                self.json.reserve(FIRST_BYTES + first_bytes());
                 self.rows.reserve(FIRST_ROWS);
             }
             *n_bytes += key.n_bytes() + size_of::<(Key, usize)>() + size_of::<List>();
@@ -109,14 +111,24 @@ impl Level {
             list.first = number;
         } else {
             self.rows[list.last].next = number;
+            // byte by byte: they are few, and slices would be compared by a call of memcmp
             list.is_unordered |= of.order.is_some()
                 && self.places[number * self.width..].iter().lt(at(&self.places, self.width, list.last));
         }
         (list.last, list.n_rows) = (number, list.n_rows + 1);
         if of.binding.is_some() || of.is_first() {
-            list.position.clear();
-            let position = of.shape.position.iter().map(|column| values[*column].map(<[u8]>::to_vec));
-            list.position.extend(position);
+            let columns = &of.shape.position;
+            list.position.resize(columns.len(), None);
+            for (kept, column) in list.position.iter_mut().zip(columns) {
+                match (kept.as_mut(), values[*column]) {
+                    // the memory of the row before
+                    (Some(kept), Some(value)) => {
+                        kept.clear();
+                        kept.extend_from_slice(value);
+                    }
+                    (_, value) => *kept = value.map(<[u8]>::to_vec),
+                }
+            }
         }
         Ok(())
     }
@@ -214,7 +226,7 @@ mod tests {
     #[test]
     fn rows_of_one_key_stand_in_one_list() {
         let (mut level, mut n_bytes) = (Level::default(), 0);
-        let mut list = |values: [Option<&[u8]>; 2]| level.list_of(&values, &[0, 1], &mut n_bytes);
+        let mut list = |values: [Option<&[u8]>; 2]| level.list_of(&values, &[0, 1], || 0, &mut n_bytes);
         let (ab, a_b) = ([Some(&b"ab"[..]), Some(&b""[..])], [Some(&b"a"[..]), Some(&b"b"[..])]);
         assert_eq!([ab, a_b, a_b, ab].map(&mut list), [0, 1, 1, 0].map(Some));
         assert_eq!([[ab[0], None], [None, ab[1]], ab].map(&mut list), [None, None, Some(0)]);

@@ -113,7 +113,7 @@ impl<'n> Lists<'n> {
         }
         let Some(within) = &of.list_within else { return self.add_row(at, given) };
         let (level, columns) = match given[0] {
-            Some([0]) => (at, &within.columns_around),
+            None => (at, &within.columns_around),
             Some(_) if !self.levels[within.level].is_ended => (within.level, &within.columns),
             _ => return Err(Malformed("a row of a list behind those around it").into()),
         };
@@ -130,7 +130,12 @@ impl<'n> Lists<'n> {
         let of = &self.nested.levels[at];
         let (before, within) = self.levels.split_at_mut(at + 1);
         let Some(level) = before.last_mut() else { return Ok(()) };
-        let Some(list) = level.list_of(values, &of.key, &mut self.n_bytes) else { return Ok(()) };
+        let inside =
+            || self.nested.levels[at + 1..].iter().zip(&*within).filter(|(of, _)| of.around == Some(at));
+        let first_bytes = || inside().map(|(_, level)| level.json.len()).sum();
+        let Some(list) = level.list_of(values, &of.key, first_bytes, &mut self.n_bytes) else {
+            return Ok(());
+        };
         // where they come in no order, which are the first is known in the end
         if of.order.is_none() && level.is_full(list, of.take) {
             return if of.is_whole { Err(NoAnswer::TooLong) } else { Ok(()) };

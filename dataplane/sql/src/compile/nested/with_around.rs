@@ -19,7 +19,7 @@ const MAX_COLUMNS: usize = 64;
 pub struct ListWithin {
     /// The number of the list's level.
     pub level: usize,
-    /// The first column is true in a row of the list.
+    /// The first column is the first of the list's key, and NULL in a row around.
     pub shape: Arc<Shape>,
     /// Where the columns of a row of the list stand, and those of a row around it.
     pub columns: Vec<usize>,
@@ -78,29 +78,39 @@ pub(super) fn select_keys(sql: &mut Sql, keys: KeysAround<'_>) {
     rows(sql, "p", keys.n_columns);
 }
 
-/// Writes the end of the statement, behind the list `level`.
-pub(super) fn end(sql: &mut Sql, level: usize, list: &Shape, around: &Shape) -> ListWithin {
-    let mut slots = vec![Column { label: None, encoding: Encoding::Bool }];
-    let columns_around = assign_slots(&around.columns, &mut slots);
-    let columns = assign_slots(&list.columns, &mut slots);
-    columns_in_slots(sql.lit(") select true"), &columns, slots.len());
+/// Writes the end of the statement, behind the list `level`, whose rows have a key there, which is never NULL: it equals that of a row
+/// around.
+pub(super) fn end(sql: &mut Sql, level: usize, (list, key): (&Shape, usize), around: &Shape) -> ListWithin {
+    let mut slots = vec![slot(&list.columns[key])];
+    let columns_around = assign_slots(&around.columns, None, &mut slots);
+    let columns = assign_slots(&list.columns, Some(key), &mut slots);
+    columns_in_slots(sql.lit(") select "), &columns, slots.len());
     rows(sql, "l", columns.len());
-    columns_in_slots(sql.lit(" union all select false"), &columns_around, slots.len());
+    columns_in_slots(sql.lit(" union all select "), &columns_around, slots.len());
     rows(sql, "p", columns_around.len());
     let shape = Arc::new(Shape { columns: slots, position: Vec::new(), count: None });
     ListWithin { level, shape, columns, columns_around }
 }
 
-/// Gives each column a slot: one of its type that none of the others has, else a new one.
-fn assign_slots(columns: &[Column], slots: &mut Vec<Column>) -> Vec<usize> {
+fn slot(column: &Column) -> Column {
+    Column { label: None, encoding: column.encoding.clone() }
+}
+
+/// Gives each column a slot: the column `first` the first one, and each other one a slot of its type that none of the others has, else a
+/// new one.
+fn assign_slots(columns: &[Column], first: Option<usize>, slots: &mut Vec<Column>) -> Vec<usize> {
     let mut assigned: Vec<usize> = Vec::with_capacity(columns.len());
-    for Column { encoding, .. } in columns {
+    for (number, column) in columns.iter().enumerate() {
+        let encoding = &column.encoding;
         let is_free =
             |at: &usize| slots[*at].encoding == *encoding && is_one_type(encoding) && !assigned.contains(at);
-        let found = (1..slots.len()).find(is_free);
+        let found = match first {
+            Some(first) if first == number => Some(0),
+            _ => (1..slots.len()).find(is_free),
+        };
         assigned.push(found.unwrap_or(slots.len()));
         if found.is_none() {
-            slots.push(Column { label: None, encoding: encoding.clone() });
+            slots.push(slot(column));
         }
     }
     assigned
@@ -124,12 +134,13 @@ fn is_one_type(encoding: &Encoding) -> bool {
     )
 }
 
-/// Writes the columns of a row in the slots from 1 to `n`; NULL has the type of what the other rows have there.
+/// Writes the columns of a row in the `n` slots; NULL has the type of what the other rows have there.
 fn columns_in_slots(sql: &mut Sql, columns: &[usize], n: usize) {
-    for slot in 1..n {
+    for slot in 0..n {
+        sql.lit(if slot == 0 { "" } else { ", " });
         match columns.iter().position(|at| *at == slot) {
-            Some(column) => sql.lit(", c").number(column as u64),
-            None => sql.lit(", null"),
+            Some(column) => sql.lit("c").number(column as u64),
+            None => sql.lit("null"),
         };
     }
 }
