@@ -5,6 +5,7 @@ use rowgate_tests::servers::postgres::{execute, rows};
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 
 /// The last column of `parents` is called as a column is that a statement makes. Row 2 of `parents`, and rows 3 and 4 of `kept`, are of the south; row 2 of `kept` is of the north and
 /// its parent is not.
@@ -118,9 +119,7 @@ impl Joins {
         execute(&mut holder, "begin; lock table t.held in access exclusive mode").await;
         let change = async {
             let mut other = self.world.superuser("joins").await;
-            let waits = "select 1 as n from pg_locks where not granted and relation = 't.held'::regclass";
-            until("a level that waits", async || (!rows(&mut other, waits).await.is_empty()).then_some(()))
-                .await;
+            waited_for(&mut other, "t.held").await;
             execute(&mut other, statement).await;
             execute(&mut holder, "commit").await;
         };
@@ -186,6 +185,27 @@ async fn a_table_that_is_rewritten_between_two_levels_is_never_an_empty_list() {
     rewritten(&joins, "t.below", &[1, 5]).await;
 }
 
+/// One statement that gives all rows takes its snapshot when it has locked the tables. Seen to fail where it has that of the key statement.
+#[tokio::test]
+async fn a_table_that_is_rewritten_while_the_one_statement_waits_is_never_an_empty_list() {
+    let joins = Joins::open().await;
+    let rewrite =
+        "begin; create temporary table saved on commit drop as select * from t.kept; truncate t.kept;
+        insert into t.kept select * from saved";
+    for _ in 0..3 {
+        let mut holder = joins.world.superuser("joins").await;
+        execute(&mut holder, rewrite).await;
+        let change = async {
+            let mut other = joins.world.superuser("joins").await;
+            waited_for(&mut other, "t.kept").await;
+            execute(&mut holder, "commit").await;
+        };
+        let path = "/parents?$select=id&$expand=kept($select=id)";
+        let (rows, ()) = tokio::join!(joins.rows("north", path), change);
+        assert_eq!(rows, json!([{"id": 1, "kept": [{"id": 1}]}]));
+    }
+}
+
 /// A partitioned table has no rows of its own. Seen to fail without the statement that asks for rewritten tables, and where it looks one
 /// level down only.
 #[tokio::test]
@@ -238,6 +258,12 @@ metadata: {name: joins}";
     let joins = Joins::of(&manifest, &format!("{KEY}{}", of_policies.concat())).await;
     rewritten(&joins, "t.members", &[1]).await;
     rewritten(&joins, "t.marks", &[1]).await;
+}
+
+/// Returns when a statement waits for a table.
+async fn waited_for(other: &mut PgConnection, table: &str) {
+    let waits = format!("select 1 as n from pg_locks where not granted and relation = '{table}'::regclass");
+    until("a statement that waits", async || (!rows(other, &waits).await.is_empty()).then_some(())).await;
 }
 
 /// Rewrites a table between two levels; the first of the parents has these rows below it.

@@ -189,6 +189,9 @@ impl<'q> Lists<'q> {
                     columns.push(Column { label: None, encoding: encoding::of(&entity.fields[around].ty) });
                 }
             }
+            let list = with.map(|at| {
+                ListWithin::begin(&mut sql, levels.len(), (&select.shape.columns, key[0]), &levels[at].shape)
+            });
             let keys =
                 with.map(|at| KeysAround { columns: &key_around, n_columns: levels[at].shape.columns.len() });
             from(&mut sql, root, (&hops, keys), &select.joins, self.plan);
@@ -198,10 +201,9 @@ impl<'q> Lists<'q> {
             if hops.is_empty() {
                 limit(&mut sql, query);
             }
-            let sql = match with {
-                Some(at) => {
-                    let list =
-                        with_around::end(&mut sql, levels.len(), (&select.shape, key[0]), &levels[at].shape);
+            let sql = match with.zip(list) {
+                Some((at, list)) => {
+                    list.end(&mut sql);
                     (levels[at].sql, levels[at].list_within) = (Some(sql), Some(list));
                     None
                 }
@@ -281,12 +283,21 @@ fn from(
         return rows(sql, root, root.after.as_ref(), joins, None);
     };
     let query = hop.query;
+    let together = together(root, hops, plan);
+    let limited = |sql: &mut Sql, Together { pairs, bound }: Together<'_>| {
+        rows(sql, query, None, &[], Some(Belonging::ToAny { root, before, hop, pairs, found }));
+        sql.lit(" limit ").number(bound as u64);
+    };
+    // nothing is joined and nothing is ordered behind the limit: PostgreSQL would make each row once more for a subquery
+    let is_flat = |it: &Together<'_>| joins.is_empty() && in_memory::is_possible(query, it.pairs);
+    if let Some(together) = together.filter(is_flat) {
+        return limited(sql, together);
+    }
     sql.lit(" from (");
-    match together(root, hops, plan) {
-        Some(Together { pairs, bound }) => {
-            read_columns(sql, query, pairs.iter().map(|(_, at)| *at));
-            rows(sql, query, None, &[], Some(Belonging::ToAny { root, before, hop, pairs, found }));
-            sql.lit(" limit ").number(bound as u64);
+    match together {
+        Some(together) => {
+            read_columns(sql, query, together.pairs.iter().map(|(_, at)| *at));
+            limited(sql, together);
         }
         None => {
             keys(sql, root, before, hop, (plan, true));

@@ -150,11 +150,10 @@ fn the_lists_of_a_level_are_asked_for_together() {
         [
             concat!(
                 r#"with p as materialized (select t."id", t."status" from "app"."orders" t where t."total" > $1 "#,
-                r#"order by t."id" limit 51), l as (select t."qty", t."order_id", t."line" from ("#,
-                r#"select t."order_id", t."line", t."qty" from "app"."order""lines" t where t."order_id" = "#,
-                r#"any(array(select c0 from p as r (c0, c1))) and t."qty" > $2 limit 5151) t) "#,
-                r#"select c1, c0, null, c2 from l as r (c0, c1, c2) "#,
-                r#"union all select null, c0, c1, null from p as r (c0, c1) <- 1700:"5" 23:"1""#,
+                r#"order by t."id" limit 51) (select t."qty", t."order_id", t."line", null "#,
+                r#"from "app"."order""lines" t where t."order_id" = any(array(select c0 from p as r (c0, c1))) "#,
+                r#"and t."qty" > $2 limit 5151) union all select c0, null, null, c1 from p as r (c0, c1) "#,
+                r#"<- 1700:"5" 23:"1""#,
             ),
             "",
         ]

@@ -49,9 +49,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let is_expected = key.role == ask.role;
         let mut part = Part::Watch;
         let read = match self.read_levels((ask, nested), &batch, is_expected, &mut part).await {
+            Ok(read) if !batch.is_block => Ok((read, None)),
             Ok(read) => {
                 let again = self.read_key_again((ask, nested), batch.parses_key_again).await;
-                Ok((read, again.map_err(|stop| broken(stop, Part::Key))?))
+                Ok((read, Some(again.map_err(|stop| broken(stop, Part::Key))?)))
             }
             // a batch that failed has skipped the rest
             Err(Stop::Server(error)) if !error.fatal => Err(error.failure(part)),
@@ -63,7 +64,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Ok((refused(Failure::WrongRole(key)), false));
         }
         let changed = |message: &'static str| refused(Failure::Changed(Cause::ours(message)));
-        let (read, (key_now, are_same_files)) = match read {
+        let (read, again) = match read {
             Ok(read) => read,
             Err(failure) => {
                 // it may have failed because tables were rewritten, and did not come to their files
@@ -75,12 +76,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 return Ok((Exchanged::Whole(Err(failure)), was_prepared));
             }
         };
-        match key_now {
-            None => return Ok((refused(Failure::DeadKey), false)),
-            Some(key_now) if key_now.role != ask.role => {
+        let are_same_files = again.as_ref().is_none_or(|(_, are_same)| *are_same);
+        match again {
+            Some((None, _)) => return Ok((refused(Failure::DeadKey), false)),
+            Some((Some(key_now), _)) if key_now.role != ask.role => {
                 return Ok((refused(Failure::WrongRole(key_now)), false));
             }
-            Some(_) => {}
+            _ => {}
         }
         if !read.stands {
             return Ok((changed("the tables have changed since the catalog was read"), false));
@@ -108,8 +110,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Reads up to the row of the key.
     async fn read_begin(&mut self, ask: &Asked, batch: &NestedBatch) -> Result<KeyRow, Stop> {
-        self.prepared.begin |= self.read_parsed(batch.parses_begin).await?;
-        self.read_command(b"BEGIN\0").await?;
+        if batch.is_block {
+            self.prepared.begin |= self.read_parsed(batch.parses_begin).await?;
+            self.read_command(b"BEGIN\0").await?;
+        }
         self.read_key(ask, batch.parses_key).await
     }
 
@@ -189,8 +193,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.expect(backend::CLOSE_COMPLETE_TAG).await?;
             self.statements.closed();
         }
-        self.prepared.commit |= self.read_parsed(batch.parses_commit).await?;
-        self.read_command(b"COMMIT\0").await?;
+        if batch.is_block {
+            self.prepared.commit |= self.read_parsed(batch.parses_commit).await?;
+            self.read_command(b"COMMIT\0").await?;
+        }
         Ok(read)
     }
 

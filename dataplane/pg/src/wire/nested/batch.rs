@@ -1,5 +1,6 @@
 //! The bytes of a batch of several statements: BEGIN, key statement, now and then the fingerprint check, the data statements, now and then
-//! the check for rewritten tables, COMMIT, whether the key still lives and which files the tables have, Sync.
+//! the check for rewritten tables, COMMIT, whether the key still lives and which files the tables have, Sync. Where all rows come in one
+//! data statement, it is as a batch of one statement: no BEGIN, and nothing behind the data.
 
 use std::io;
 use std::time::Instant;
@@ -18,6 +19,8 @@ use crate::wire::request_pool::Sessions;
 /// What was sent, which says what must come back.
 #[derive(Debug)]
 pub(crate) struct NestedBatch {
+    /// There are several data statements, in a transaction block.
+    pub(crate) is_block: bool,
     pub(crate) parses_key: bool,
     pub(crate) parses_watch: bool,
     /// Whether tables were rewritten is a statement of the batch.
@@ -42,10 +45,11 @@ pub(crate) struct LevelStatement {
     pub(crate) parses: bool,
 }
 
-/// Writes the batch to `out`. All statements see one snapshot, which the key statement takes. As in a batch of one statement nothing
-/// of the caller's is parsed before the key is found to live. What is evicted is closed last, because it may be one of the batch.
+/// Writes the batch to `out`. Several data statements see one snapshot, which the key statement takes; one takes its own, when it has
+/// locked what it reads. As in a batch of one statement nothing of the caller's is parsed before the key is found to live. What is evicted
+/// is closed last, because it may be one of the batch.
 ///
-/// The snapshot does not show a key that dies between two levels, so the key is looked up again behind COMMIT, and no row leaves before
+/// The snapshot of several does not show a key that dies between two levels, so the key is looked up again behind COMMIT, and no row leaves before
 /// that is answered. Behind a pooler nothing is prepared: a name that it had is another statement's by then.
 pub(crate) fn write(
     (ask, nested): (&Asked, &Nested),
@@ -54,9 +58,12 @@ pub(crate) fn write(
     statements: &mut Statements,
     out: &mut BytesMut,
 ) -> io::Result<NestedBatch> {
-    let (parses_begin, parses_commit) = (!prepared.begin, !prepared.commit);
+    let is_block = 1 < nested.levels.iter().filter(|level| level.sql.is_some()).count();
+    let (parses_begin, parses_commit) = (is_block && !prepared.begin, is_block && !prepared.commit);
     let named = |name| exchange::named(sessions, name);
-    command((named("begin"), parses_begin), "begin isolation level repeatable read, read only", out)?;
+    if is_block {
+        command((named("begin"), parses_begin), "begin isolation level repeatable read, read only", out)?;
+    }
     let (parses_key, parses_watch) = exchange::check(ask, sessions, prepared, out)?;
     let mut sent = Vec::with_capacity(nested.levels.len());
     for (at, level) in nested.levels.iter().enumerate().rev() {
@@ -73,7 +80,7 @@ pub(crate) fn write(
         frontend::execute("", 0, out)?;
         sent.push(LevelStatement { level: at, number, parses: found.is_none() });
     }
-    let asks_rewritten = !files.are_known(&nested.relations, Instant::now());
+    let asks_rewritten = is_block && !files.are_known(&nested.relations, Instant::now());
     let parses_rewritten = asks_rewritten && !prepared.rewritten;
     if asks_rewritten {
         rewritten::write(&nested.relations, named(rewritten::NAME), parses_rewritten, out)?;
@@ -81,16 +88,19 @@ pub(crate) fn write(
     for closing in statements.closing() {
         frontend::close(b'S', &closing.name(), out)?;
     }
-    command((named("commit"), parses_commit), "commit", out)?;
     let again = key_again::form(ask);
-    let parses_key_again = !prepared.has(again);
-    if parses_key_again {
-        frontend::parse(named(again.name), again.text, again.types.iter().copied(), out)?;
+    let parses_key_again = is_block && !prepared.has(again);
+    if is_block {
+        command((named("commit"), parses_commit), "commit", out)?;
+        if parses_key_again {
+            frontend::parse(named(again.name), again.text, again.types.iter().copied(), out)?;
+        }
+        key_again::write(named(again.name), ask, &nested.relations, out)?;
     }
-    key_again::write(named(again.name), ask, &nested.relations, out)?;
     frontend::sync(out);
     let n_closed = statements.closing().len();
     Ok(NestedBatch {
+        is_block,
         parses_key,
         parses_watch,
         asks_rewritten,

@@ -112,18 +112,18 @@ impl<'n> Lists<'n> {
             *value = fields.value()?;
         }
         let Some(within) = &of.list_within else { return self.add_row(at, given) };
-        let (level, columns) = match given[0] {
-            None => (at, &within.columns_around),
-            Some(_) if !self.levels[within.level].is_ended => (within.level, &within.columns),
-            _ => return Err(Malformed("a row of a list behind those around it").into()),
-        };
-        if level == at {
-            self.end_level(within.level);
+        if given[within.key].is_some() {
+            let n_columns = self.nested.levels[within.level].shape.columns.len();
+            return match self.levels[within.level].is_ended {
+                false => self.add_row(within.level, &given[..n_columns]),
+                true => Err(Malformed("a row of a list behind those around it").into()),
+            };
         }
+        self.end_level(within.level);
         let mut room = Room::default();
-        let values = room.values(columns.len());
-        values.iter_mut().zip(columns).for_each(|(value, column)| *value = given[*column]);
-        self.add_row(level, values)
+        let values = room.values(within.columns_around.len());
+        values.iter_mut().zip(&within.columns_around).for_each(|(value, column)| *value = given[*column]);
+        self.add_row(at, values)
     }
 
     fn add_row(&mut self, at: usize, values: &Values<'_>) -> Result<(), NoAnswer> {

@@ -19,10 +19,11 @@ const MAX_COLUMNS: usize = 64;
 pub struct ListWithin {
     /// The number of the list's level.
     pub level: usize,
-    /// The first column is the first of the list's key, and NULL in a row around.
+    /// The columns of a row of the list come first.
     pub shape: Arc<Shape>,
-    /// Where the columns of a row of the list stand, and those of a row around it.
-    pub columns: Vec<usize>,
+    /// The first column of the list's key, which is NULL in a row around.
+    pub key: usize,
+    /// Where the columns of a row around stand.
     pub columns_around: Vec<usize>,
 }
 
@@ -58,7 +59,7 @@ fn n_columns(select: &[Selected]) -> usize {
 /// Writes the beginning of a statement that finds the rows `around`, and then those of the list that is written next.
 pub(super) fn begin(around: &Sql) -> Sql {
     let mut sql = Sql::new();
-    sql.lit("with p as materialized (").begin_with(around).lit("), l as (");
+    sql.lit("with p as materialized (").begin_with(around).lit(") (");
     sql
 }
 
@@ -78,45 +79,54 @@ pub(super) fn select_keys(sql: &mut Sql, keys: KeysAround<'_>) {
     rows(sql, "p", keys.n_columns);
 }
 
-/// Writes the end of the statement, behind the list `level`, whose rows have a key there, which is never NULL: it equals that of a row
-/// around.
-pub(super) fn end(sql: &mut Sql, level: usize, (list, key): (&Shape, usize), around: &Shape) -> ListWithin {
-    let mut slots = vec![slot(&list.columns[key])];
-    let columns_around = assign_slots(&around.columns, None, &mut slots);
-    let columns = assign_slots(&list.columns, Some(key), &mut slots);
-    columns_in_slots(sql.lit(") select "), &columns, slots.len());
-    rows(sql, "l", columns.len());
-    columns_in_slots(sql.lit(" union all select "), &columns_around, slots.len());
-    rows(sql, "p", columns_around.len());
-    let shape = Arc::new(Shape { columns: slots, position: Vec::new(), count: None });
-    ListWithin { level, shape, columns, columns_around }
+impl ListWithin {
+    /// Writes what a row of the list has beside its columns, behind these: NULL for each column around that has no place among them. The
+    /// list is the level `level`, and its column `key` is never NULL: it equals one of a row around.
+    pub(super) fn begin(
+        sql: &mut Sql,
+        level: usize,
+        (list, key): (&[Column], usize),
+        around: &Shape,
+    ) -> ListWithin {
+        let mut columns: Vec<Column> = list.iter().map(unlabelled).collect();
+        let mut columns_around: Vec<usize> = Vec::with_capacity(around.columns.len());
+        for column in &around.columns {
+            let has_place = |at: &usize| {
+                *at != key
+                    && list[*at].encoding == column.encoding
+                    && is_one_type(&column.encoding)
+                    && !columns_around.contains(at)
+            };
+            let found = (0..list.len()).find(has_place);
+            columns_around.push(found.unwrap_or(columns.len()));
+            if found.is_none() {
+                sql.lit(", null");
+                columns.push(unlabelled(column));
+            }
+        }
+        let shape = Arc::new(Shape { columns, position: Vec::new(), count: None });
+        ListWithin { level, shape, key, columns_around }
+    }
+
+    /// Writes the end of the statement, behind the list; NULL has the type of what the rows of the list have there.
+    pub(super) fn end(&self, sql: &mut Sql) {
+        sql.lit(") union all");
+        for place in 0..self.shape.columns.len() {
+            sql.lit(if place == 0 { " select " } else { ", " });
+            match self.columns_around.iter().position(|at| *at == place) {
+                Some(column) => sql.lit("c").number(column as u64),
+                None => sql.lit("null"),
+            };
+        }
+        rows(sql, "p", self.columns_around.len());
+    }
 }
 
-fn slot(column: &Column) -> Column {
+fn unlabelled(column: &Column) -> Column {
     Column { label: None, encoding: column.encoding.clone() }
 }
 
-/// Gives each column a slot: the column `first` the first one, and each other one a slot of its type that none of the others has, else a
-/// new one.
-fn assign_slots(columns: &[Column], first: Option<usize>, slots: &mut Vec<Column>) -> Vec<usize> {
-    let mut assigned: Vec<usize> = Vec::with_capacity(columns.len());
-    for (number, column) in columns.iter().enumerate() {
-        let encoding = &column.encoding;
-        let is_free =
-            |at: &usize| slots[*at].encoding == *encoding && is_one_type(encoding) && !assigned.contains(at);
-        let found = match first {
-            Some(first) if first == number => Some(0),
-            _ => (1..slots.len()).find(is_free),
-        };
-        assigned.push(found.unwrap_or(slots.len()));
-        if found.is_none() {
-            slots.push(slot(column));
-        }
-    }
-    assigned
-}
-
-/// Whether all values that are written so are of one type, below domains, so that they stand in one slot.
+/// Whether all values that are written so are of one type, below domains, so that they stand in one column.
 fn is_one_type(encoding: &Encoding) -> bool {
     matches!(
         encoding,
@@ -132,17 +142,6 @@ fn is_one_type(encoding: &Encoding) -> bool {
             | Encoding::Timestamp
             | Encoding::TimestampTz
     )
-}
-
-/// Writes the columns of a row in the `n` slots; NULL has the type of what the other rows have there.
-fn columns_in_slots(sql: &mut Sql, columns: &[usize], n: usize) {
-    for slot in 0..n {
-        sql.lit(if slot == 0 { "" } else { ", " });
-        match columns.iter().position(|at| *at == slot) {
-            Some(column) => sql.lit("c").number(column as u64),
-            None => sql.lit("null"),
-        };
-    }
 }
 
 /// Writes where the `n` columns, `c0` and so on, are from.
