@@ -15,8 +15,10 @@ use crate::server::metrics::Count;
 use crate::tenants::tenant::Tenant;
 
 /// Between two looks while rows change, and after minutes of quiet.
-const SHORTEST: Duration = Duration::from_millis(3);
+const SHORTEST: Duration = Duration::from_millis(2);
 const LONGEST: Duration = Duration::from_secs(1);
+/// The time between two looks is at least so many times what the last one took, so that a server that is slow is asked less often.
+const TIMES_A_LOOK: u32 = 2;
 /// The time between two looks is this part of the time for which nothing has changed.
 const PART_OF_QUIET: u32 = 10;
 
@@ -224,13 +226,15 @@ impl Tenant {
                 sized = Some(Instant::now());
                 *tail.log.lock() = self.look_at_log_size().await.ok();
             }
+            let began = Instant::now();
             // of a failure the tenant took note, and the next look is another try
             if let Ok(tick) = self.look().await
                 && last.replace(tick) != Some(tick)
             {
                 changed = Instant::now();
             }
-            let pause = (changed.elapsed() / PART_OF_QUIET).clamp(SHORTEST, LONGEST);
+            let shortest = (began.elapsed() * TIMES_A_LOOK).clamp(SHORTEST, LONGEST);
+            let pause = (changed.elapsed() / PART_OF_QUIET).clamp(shortest, LONGEST);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = tail.written.notified() => {}
