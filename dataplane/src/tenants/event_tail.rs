@@ -17,8 +17,9 @@ use crate::tenants::tenant::Tenant;
 /// Between two looks while rows change, and after minutes of quiet.
 const SHORTEST: Duration = Duration::from_millis(2);
 const LONGEST: Duration = Duration::from_secs(1);
-/// The time between two looks is at least so many times what the last one took, so that a server that is slow is asked less often.
+/// The time between two looks is at least so many times what the last one took, up to [`SLOW`], so that a server that is slow is asked less often.
 const TIMES_A_LOOK: u32 = 2;
+const SLOW: Duration = Duration::from_millis(20);
 /// The time between two looks is this part of the time for which nothing has changed.
 const PART_OF_QUIET: u32 = 10;
 
@@ -233,7 +234,7 @@ impl Tenant {
             {
                 changed = Instant::now();
             }
-            let shortest = (began.elapsed() * TIMES_A_LOOK).clamp(SHORTEST, LONGEST);
+            let shortest = (began.elapsed() * TIMES_A_LOOK).clamp(SHORTEST, SLOW);
             let pause = (changed.elapsed() / PART_OF_QUIET).clamp(shortest, LONGEST);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}

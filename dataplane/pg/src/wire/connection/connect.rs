@@ -15,7 +15,7 @@ use super::transport::{self, Socket, dial};
 use super::{Connection, Session, answer};
 use crate::connect::login::Login;
 use crate::connect::login_failure::{LoginCause, LoginFailure, Route};
-use crate::wire::exchange::session_settings::{LOOKED_AFTER, REPORTED};
+use crate::wire::exchange::session_settings::{ISOLATION, LOOKED_AFTER, REPORTED};
 use crate::wire::failure::{Malformed, STANDBY, ServerError, Stop};
 use crate::wire::request_pool::Sessions;
 
@@ -133,8 +133,8 @@ where
         ("database", login.database.as_str()),
         ("application_name", "rowgate"),
     ];
-    let settings = REPORTED.into_iter().chain([LOOKED_AFTER]);
-    let n_known = if sessions == Sessions::Pooled { 1 } else { REPORTED.len() + 1 };
+    let settings = REPORTED.into_iter().chain([LOOKED_AFTER, ISOLATION]);
+    let n_known = if sessions == Sessions::Pooled { 1 } else { usize::MAX };
     let parameters = who.into_iter().chain(settings.take(n_known)).chain(more.iter().copied());
     frontend::startup_message(parameters, &mut out).map_err(ConnectError::Unreachable)?;
     send(&mut stream, &mut out).await?;

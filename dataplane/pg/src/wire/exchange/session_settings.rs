@@ -24,6 +24,9 @@ pub(crate) const REPORTED: [(&str, &str); 5] = [
 /// A statement whose replica is gone ends within this, though it neither writes nor is cancelled.
 pub(crate) const LOOKED_AFTER: (&str, &str) = ("client_connection_check_interval", "1s");
 
+/// A statement that waits for a table sees it as it is then. The owner of a database may set another level for all sessions in it.
+pub(crate) const ISOLATION: (&str, &str) = ("default_transaction_isolation", "read committed");
+
 /// What a batch begins with behind a pooler, which refuses most settings when a session is opened and does not say whose
 /// reports it passes on: there they are set for each transaction. Tenant code may have left the session as another role,
 /// which may not ask for keys; and nobody but the pooler knows which server this is, so it says whether it is a standby.

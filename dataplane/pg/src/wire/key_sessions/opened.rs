@@ -57,7 +57,6 @@ impl Shared {
             // a plan for any value works out none before it reads rows, and an error would tell of one
             ("plan_cache_mode", "auto"),
             ("default_transaction_read_only", "off"),
-            ("default_transaction_isolation", "read committed"),
             ("role", role),
         ];
         let connected = connect_with(&login, Sessions::Own, &settings).await;

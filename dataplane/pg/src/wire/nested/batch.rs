@@ -58,7 +58,9 @@ pub(crate) fn write(
     statements: &mut Statements,
     out: &mut BytesMut,
 ) -> io::Result<NestedBatch> {
-    let is_block = 1 < nested.levels.iter().filter(|level| level.sql.is_some()).count();
+    // a session of a pooler may begin its transactions with another isolation level
+    let is_block =
+        sessions == Sessions::Pooled || 1 < nested.levels.iter().filter(|level| level.sql.is_some()).count();
     let (parses_begin, parses_commit) = (is_block && !prepared.begin, is_block && !prepared.commit);
     let named = |name| exchange::named(sessions, name);
     if is_block {
