@@ -193,8 +193,8 @@ async fn a_table_that_is_rewritten_while_the_one_statement_waits_is_never_an_emp
     let rewrite =
         "begin; create temporary table saved on commit drop as select * from t.kept; truncate t.kept;
         insert into t.kept select * from saved";
-    for isolation in ["read committed", "read committed", "serializable"] {
-        let mut holder = joins.world.superuser("joins").await;
+    for isolation in ["read committed", "serializable"] {
+        let mut superuser = joins.world.superuser("joins").await;
         let set = format!(
             "do $$ begin
                 execute format('alter database %I set default_transaction_isolation = %L', current_database(), '{isolation}');
@@ -202,16 +202,19 @@ async fn a_table_that_is_rewritten_while_the_one_statement_waits_is_never_an_emp
                     where datname = current_database() and usename like '%\\_auth';
              end $$"
         );
-        execute(&mut holder, &set).await;
-        execute(&mut holder, rewrite).await;
-        let change = async {
-            let mut other = joins.world.superuser("joins").await;
-            waited_for(&mut other, "t.kept").await;
-            execute(&mut holder, "commit").await;
-        };
-        let path = "/parents?$select=id&$expand=kept($select=id)";
-        let (rows, ()) = tokio::join!(joins.rows("north", path), change);
-        assert_eq!(rows, json!([{"id": 1, "kept": [{"id": 1}]}]));
+        execute(&mut superuser, &set).await;
+        // the first one of a session prepares the statement
+        for _ in 0..3 {
+            let mut holder = joins.world.superuser("joins").await;
+            execute(&mut holder, rewrite).await;
+            let change = async {
+                waited_for(&mut superuser, "t.kept").await;
+                execute(&mut holder, "commit").await;
+            };
+            let path = "/parents?$select=id&$expand=kept($select=id)";
+            let (rows, ()) = tokio::join!(joins.rows("north", path), change);
+            assert_eq!(rows, json!([{"id": 1, "kept": [{"id": 1}]}]));
+        }
     }
 }
 
