@@ -190,7 +190,8 @@ impl<'q> Lists<'q> {
                 }
             }
             let list = with.map(|at| {
-                ListWithin::begin(&mut sql, levels.len(), (&select.shape.columns, key[0]), &levels[at].shape)
+                let list = (&select.shape.columns[..], key[0]);
+                (at, ListWithin::begin(&mut sql, levels.len(), list, &levels[at].shape))
             });
             let keys =
                 with.map(|at| KeysAround { columns: &key_around, n_columns: levels[at].shape.columns.len() });
@@ -201,7 +202,7 @@ impl<'q> Lists<'q> {
             if hops.is_empty() {
                 limit(&mut sql, query);
             }
-            let sql = match with.zip(list) {
+            let sql = match list {
                 Some((at, list)) => {
                     list.end(&mut sql);
                     (levels[at].sql, levels[at].list_within) = (Some(sql), Some(list));

@@ -1,6 +1,6 @@
 //! The bytes of a batch of several statements: BEGIN, key statement, now and then the fingerprint check, the data statements, now and then
 //! the check for rewritten tables, COMMIT, whether the key still lives and which files the tables have, Sync. Where all rows come in one
-//! data statement, it is as a batch of one statement: no BEGIN, and nothing behind the data.
+//! data statement of a session of our own, it is as a batch of one statement: no BEGIN, and nothing behind the data.
 
 use std::io;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use crate::wire::request_pool::Sessions;
 /// What was sent, which says what must come back.
 #[derive(Debug)]
 pub(crate) struct NestedBatch {
-    /// There are several data statements, in a transaction block.
+    /// BEGIN stands before the key statement, and COMMIT and the second look at the key behind the data.
     pub(crate) is_block: bool,
     pub(crate) parses_key: bool,
     pub(crate) parses_watch: bool,
