@@ -22,7 +22,7 @@ use crate::servers::postgres::Server;
 use crate::shop::shop;
 use crate::steps::Steps;
 use crate::wait::until;
-use crate::world::{Answer, get};
+use crate::world::{Answer, SELDOM, get};
 use cluster::InCluster;
 use folder::InFolder;
 
@@ -52,6 +52,14 @@ pub struct Wish<'a> {
 impl Default for Wish<'_> {
     fn default() -> Self {
         Wish { postgres: &[], serving: &[], resync_seconds: 1, by_steps: false }
+    }
+}
+
+impl Wish<'_> {
+    /// Everything is compared seldom: for what does nothing by hand. Looks each second at tenants that wait for each other are most of such a test.
+    #[must_use]
+    pub fn seldom() -> Self {
+        Wish { resync_seconds: SELDOM, ..Wish::default() }
     }
 }
 
@@ -94,9 +102,9 @@ impl Stage {
         Stage::with(on, Wish::default(), manifests).await
     }
 
-    /// The example shop.
+    /// The example shop, which is compared seldom.
     pub async fn shop(on: On) -> Stage {
-        Stage::open(on, &shop().into_values().collect::<Vec<_>>().join("\n---\n")).await
+        Stage::with(on, Wish::seldom(), &shop().into_values().collect::<Vec<_>>().join("\n---\n")).await
     }
 
     pub async fn with(on: On, wish: Wish<'_>, manifests: &str) -> Stage {

@@ -1,4 +1,4 @@
-//! A read of rows within rows: several statements in one batch and one snapshot.
+//! A read of rows within rows: one batch and one snapshot, of as many statements as it takes.
 
 use rowgate_core::derive::CursorKey;
 use rowgate_core::problem::{Code, Problem};

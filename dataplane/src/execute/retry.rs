@@ -168,7 +168,7 @@ pub(crate) async fn read(
     answered
 }
 
-/// As [`read`], of several statements in one batch.
+/// As [`read`], of rows within rows.
 pub(crate) async fn read_nested(
     caller: &Caller,
     context: &KeyContext,

@@ -1,4 +1,4 @@
-//! Answers of several statements whose rows stand within each other: one batch, one snapshot, one JSON.
+//! Answers whose rows stand within each other: one batch of one statement or several, one snapshot, one JSON.
 //!
 //! `batch` writes the messages, among them those of `rewritten` and `key_again`; `relation_files` remembers what the latter says of tables.
 //! `lists` keeps the rows of each `level` until those around them come, and writes them into these.

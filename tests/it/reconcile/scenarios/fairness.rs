@@ -1,7 +1,7 @@
 //! Whose turn it is: tenants do not wait for each other.
 
 use rowgate_tests::servers::postgres::execute;
-use rowgate_tests::stage::{DONE, On, Stage};
+use rowgate_tests::stage::{DONE, On, Stage, Wish};
 
 use crate::reconcile::acme::key;
 
@@ -17,7 +17,7 @@ fn bare(name: &str) -> String {
 async fn a_tenant_does_not_wait_for_others_whose_databases_do_not_answer(on: On) {
     let stuck: Vec<String> = (0..N_STUCK).map(|i| format!("stuck{i}")).collect();
     let manifest: String = stuck.iter().map(|name| bare(name)).collect();
-    let mut stage = Stage::open(on, &(manifest + &bare("well"))).await;
+    let mut stage = Stage::with(on, Wish::seldom(), &(manifest + &bare("well"))).await;
     let mut locks = Vec::new();
     for name in &stuck {
         stage.told("Tenant", name, 1, DONE).await;

@@ -1,4 +1,4 @@
-//! The exchange of a batch of several statements.
+//! The exchange of a batch whose rows stand within each other.
 
 use std::time::Instant;
 
