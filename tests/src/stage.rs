@@ -56,7 +56,7 @@ impl Default for Wish<'_> {
 }
 
 impl Wish<'_> {
-    /// Everything is compared seldom: for what does nothing by hand. Looks each second at tenants that wait for each other are most of such a test.
+    /// Everything is compared seldom: for what waits for nothing that only such a look finds.
     #[must_use]
     pub fn seldom() -> Self {
         Wish { resync_seconds: SELDOM, ..Wish::default() }

@@ -5,7 +5,7 @@ mod crash;
 use std::time::Duration;
 
 use rowgate_tests::servers::postgres::rows;
-use rowgate_tests::stage::{DONE, On, Stage, Wish};
+use rowgate_tests::stage::{DONE, On, Stage};
 use rowgate_tests::wait::until;
 use rowgate_tests::world::get;
 use rowgate_tests::world::status::ready;
@@ -86,8 +86,7 @@ async fn asks(url: String, key: String, stop: CancellationToken) -> usize {
 
 async fn scripts_run_once_in_order_and_a_changed_one_stops_nothing_that_is_served(on: On) {
     let mut texts = vec![("a", FIRST), ("b", SECOND), ("c", "insert into app.runs (script) values ('3')")];
-    let mut stage =
-        Stage::with(on, Wish::seldom(), &(market(&texts, &["a", "b", "c"]) + &reader("web"))).await;
+    let mut stage = Stage::open(on, &(market(&texts, &["a", "b", "c"]) + &reader("web"))).await;
     stage.told("Tenant", "market", 1, DONE).await;
     stage.told("ApiKey", "web", 1, DONE).await;
     let mut conn = stage.server.connect("market").await;
@@ -164,7 +163,7 @@ async fn a_database_made_from_one_script_goes_on_with_a_list(on: On) {
     let more = ran("2");
     let texts = [("schema.sql", FIRST), ("more", &more)];
     let only = tenant("market", &texts, "configMapRef: {name: market}");
-    let mut stage = Stage::with(on, Wish::seldom(), &only).await;
+    let mut stage = Stage::open(on, &only).await;
     stage.told("Tenant", "market", 1, DONE).await;
     let mut conn = stage.server.connect("market").await;
     assert_eq!(runs(&mut conn).await, both("1", ""));
